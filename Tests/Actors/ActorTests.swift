@@ -7,8 +7,7 @@ import Testing
 @Suite("Actors") struct ActorTests {
     private let meeting = Meeting()
 
-    @Test("are found and called by peers, which the actor sees as the caller")
-    func called() throws {
+    @Test func `Actors are found and called by peers, which the actor sees as the caller`() throws {
         let score = try meeting.run(host: { try $0.publishTable() }) { side, _ in
             for await boards in side.actors.listing(of: $Board.self, named: "board") {
                 guard let board = boards.first else { continue }
@@ -23,10 +22,8 @@ import Testing
         #expect(score == Score(discs: 2) && NighActors.ActorSystem.currentPeer == nil)
     }
 
-    @Test("throw errors of the agreed types as they are, and say no more of others than their type")
-    func errors() throws {
-        try meeting.run(host: { try $0.publishTable() }) { side, peer in
-            let board = try side.board(of: peer)
+    @Test func `Actors throw errors of the agreed types as they are, and of others only the type`() throws {
+        try meeting.play { _, board in
             await #expect(throws: ColumnFull(column: 7)) { try await board.play(column: 7) }
             let error = await #expect(throws: RemoteError.self) { try await board.play(column: 8) }
             #expect(error?.type == "Broken" && error?.text == nil && error?.method == "Board.play(column:)")
@@ -34,11 +31,8 @@ import Testing
         }
     }
 
-    @Test("keep the figures of their methods at both sides")
-    func figures() throws {
-        let meeting = meeting
-        let figures = try meeting.run(host: { try $0.publishTable() }) { side, peer in
-            let board = try side.board(of: peer)
+    @Test func `Actors keep the figures of their methods at both sides`() throws {
+        let figures = try meeting.play { side, board in
             for seconds in [1, 1, 1, 20] { try await board.wait(seconds) }
             _ = try? await board.play(column: 8)
             return side.actors.figures
@@ -52,8 +46,7 @@ import Testing
 
     // MARK: Access
 
-    @Test("are reached by no method outside the contract, and by no made-up one")
-    func outside() throws {
+    @Test func `Actors are reached by no method outside the contract, and by no made-up one`() throws {
         try meeting.run(host: { try $0.publishTable() }) { side, peer in
             // The type of the actor itself was not published.
             let table = try side.actors.actor(Table.self, named: "board", on: peer)
@@ -63,11 +56,9 @@ import Testing
             }
             let names = [
                 "Board.secret() 6secretSSyYaKFTE", "Board.secret() 6secretSSyYaKF", "Board.reset() ",
-                "Board. x",
-                "Board.reset() 5resetyyYaKFTE 6secretSSyYaKFTE", " ", "", "x", ". 5resetyyYaKFTE",
-                "Table.secret() 6secretSSyYaKFTE", "Board.x 5InnerC3fooyyYaKFTE",
-                "Board.\u{1B}[2J 5resetyyYaKFTE\0",
-                "Board.reset() " + String(repeating: "5", count: 900),
+                "Board. x", "Board.reset() 5resetyyYaKFTE 6secretSSyYaKFTE", " ", "", "x",
+                ". 5resetyyYaKFTE", "Table.secret() 6secretSSyYaKFTE", "Board.x 5InnerC3fooyyYaKFTE",
+                "Board.\u{1B}[2J 5resetyyYaKFTE\0", "Board.reset() " + String(repeating: "5", count: 900),
             ]
             for name in names {
                 let outcome = try await side.call(name, on: "@board", of: peer)
@@ -82,8 +73,7 @@ import Testing
         }
     }
 
-    @Test("are called with the types of their own methods, whatever a peer sends")
-    func unreadable() throws {
+    @Test func `Actors are called with the types of their own methods, whatever a peer sends`() throws {
         try meeting.run(host: { try $0.publishTable() }) { side, peer in
             let name = "Board.play(column:) 4play6columnAA5ScoreVSi_tYaKFTE"
             #expect(try await side.call(name, [3], on: "@board", of: peer) != .refused(.noMethod))
@@ -98,8 +88,7 @@ import Testing
         }
     }
 
-    @Test("that only some peers may call are not listed for others, and refuse them")
-    func access() throws {
+    @Test func `Actors that only some peers may call are not listed for others, and refuse them`() throws {
         try meeting.run { side in
             for (name, access) in [
                 ("paired", ActorAccess.paired), ("nobody", .peers { _ in false }),
@@ -120,27 +109,23 @@ import Testing
         }
     }
 
-    @Test("say what is missing: the actor, the peer's actors, the method and the versions")
-    func missing() throws {
-        let words = try meeting.run { side in
+    @Test func `A call that finds no actor or no method says which`() throws {
+        try meeting.run { side in
             try side.actors.publish(Human(side.actors, name: "Ann"), as: "ann", through: $Player.self)
         } guest: { side, peer in
-            var words: [String] = []
-            for name in ["board", "ann"] {
+            for (name, words) in [
+                ("board", "does not support the actor \"board\""),
+                ("ann", "does not support the method Board.reset()"),
+            ] {
                 let board = try side.actors.actor($Board.self, named: name, on: peer)
                 let error = await #expect(throws: NighError.self) { try await board.reset() }
-                words.append(error.map { "\($0)" } ?? "")
+                #expect("\(error!)".contains(words), "\(error!)")
             }
-            return words
         }
-        #expect(words[0].contains("does not support the actor \"board\""), "\(words[0])")
-        #expect(words[1].contains("does not support the method Board.reset()"), "\(words[1])")
     }
 
-    @Test("can be passed to peers and called back, as long as they live")
-    func passed() throws {
-        try meeting.run(host: { try $0.publishTable() }) { side, peer in
-            let board = try side.board(of: peer)
+    @Test func `Actors can be passed to peers and called back, as long as they live`() throws {
+        try meeting.play { side, board in
             var me: Human? = Human(side.actors, name: "Bob")
             let reference = try side.actors.share(me!, through: $Player.self)
             #expect(try await board.join(reference) == "Welcome, Bob")
@@ -155,8 +140,7 @@ import Testing
         }
     }
 
-    @Test("that call each other back again and again do not wait for each other")
-    func reentrant() throws {
+    @Test func `Actors that call each other back again and again do not wait for each other`() throws {
         let depth = try meeting.run { side in
             try side.actors.publish(Human(side.actors, name: "Ann"), as: "ann", through: $Player.self)
         } guest: { side, peer in
@@ -167,8 +151,7 @@ import Testing
         #expect(depth == 200)
     }
 
-    @Test("cannot be published twice under a name, or through a protocol that they do not conform to")
-    func publishing() throws {
+    @Test func `Actors are published once under a name, through a protocol of theirs`() throws {
         try meeting.run { side in
             let actors = side.actors
             try actors.publish(Table(actors), as: "board", through: $Board.self)
@@ -191,9 +174,7 @@ import Testing
         }
     }
 
-    @Test("are listed as they come and go")
-    func listed() throws {
-        let meeting = meeting
+    @Test func `Actors are listed as they come and go`() throws {
         let names = try meeting.run { side in
             try side.actors.publish(Human(side.actors, name: "Ann"), as: "ann", through: $Player.self)
             for number in 1...3 {

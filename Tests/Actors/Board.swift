@@ -71,7 +71,7 @@ distributed actor Table: Board {
     distributed func caller() -> String? { NighActors.ActorSystem.currentPeer?.name }
 
     distributed func moves(_ count: Int) -> RemoteStream<Score> {
-        RemoteStream(Moves(count: count, counter: counter))
+        RemoteStream(scores(count, counter: counter))
     }
 
     distributed func sum(_ scores: RemoteStream<Score>) async throws -> Int {
@@ -90,9 +90,11 @@ distributed actor Table: Board {
 
 extension Meeting.Side {
     /// Publishes a table as "board".
-    func publishTable() throws {
+    @discardableResult
+    func publishTable() throws -> Table {
         let table = Table(actors) { try await sleep($0) }
         try actors.publish(table, as: "board", through: $Board.self)
+        return table
     }
 
     /// The table that a peer has published.
@@ -124,27 +126,17 @@ final class Counter: Sendable {
     func increment() { value.withLock { $0 += 1 } }
 }
 
-/// Scores, of which the last one fails if the count is negative.
-struct Moves: AsyncSequence, Sendable {
-    let count: Int
-    let counter: Counter
-
-    func makeAsyncIterator() -> Iterator { Iterator(count: count, counter: counter) }
-
-    struct Iterator: AsyncIteratorProtocol {
-        let count: Int
-        let counter: Counter
-        var number = 0
-
-        mutating func next() async throws -> Score? {
-            try Task.checkCancellation()
-            if number == abs(count) {
-                if count < 0 { throw ColumnFull(column: number) }
-                return nil
-            }
-            number += 1
-            counter.increment()
-            return Score(discs: number)
+/// Scores, of which the last one fails if the count is negative. Counts those that are asked for.
+func scores(_ count: Int, counter: Counter = Counter()) -> AsyncThrowingStream<Score, any Error> {
+    let own = Counter()
+    return AsyncThrowingStream(unfolding: {
+        try Task.checkCancellation()
+        guard own.count < abs(count) else {
+            if count < 0 { throw ColumnFull(column: own.count) }
+            return nil
         }
-    }
+        counter.increment()
+        own.increment()
+        return Score(discs: own.count)
+    })
 }

@@ -15,11 +15,11 @@ import Testing
     }
 
     private static func meet<Result: Sendable>(
-        in simulation: Simulation = Simulation(),
+        in meeting: Meeting = Meeting(),
         _ guest: @escaping @Sendable (Meeting.Side, Peer, Host) async throws -> Result
     ) throws -> Result {
         let host = Host()
-        return try Meeting(simulation: simulation).run { side in
+        return try meeting.run { side in
             try side.actors.publish(Table(side.actors), as: "board", through: $Board.self)
             try side.actors.publish(Human(side.actors, name: "Ann"), as: "human")
             host.actors.withLock { $0 = side.actors }
@@ -28,8 +28,7 @@ import Testing
         }
     }
 
-    @Test("refuse methods whose names the runtime would take hours to read")
-    func namesThatTakeLong() throws {
+    @Test func `Actors refuse methods whose names the runtime would take hours to read`() throws {
         try Self.meet { side, peer, _ in
             // A dictionary whose keys and values are dictionaries of the same type, 60 times.
             let ends = (4..<64).map { number in
@@ -47,8 +46,7 @@ import Testing
         }
     }
 
-    @Test("keep nothing of the names of methods that they do not have")
-    func madeUpNames() throws {
+    @Test func `Actors keep nothing of the names of methods that they do not have`() throws {
         let methods = try Self.meet { side, peer, host in
             for number in 10..<110 {
                 // With arguments that are no CBOR, and with none.
@@ -63,11 +61,10 @@ import Testing
         #expect(methods == 0)
     }
 
-    @Test("have no timer for each stream of values")
-    func timersOfStreams() throws {
-        let simulation = Simulation()
-        let loop = simulation.loop
-        let timers = try Self.meet(in: simulation) { side, peer, _ in
+    @Test func `Actors have no timer for each stream of values`() throws {
+        let meeting = Meeting()
+        let loop = meeting.simulation.loop
+        let timers = try Self.meet(in: meeting) { side, peer, _ in
             let before = loop.pending.timers
             for number in 24..<124 as Range<UInt8> {
                 let stream = try await peer.openStream(named: ">\(number)", for: .actors)
@@ -85,8 +82,7 @@ import Testing
         #expect(timers < 20)
     }
 
-    @Test("follow the newest listing of a peer only, and not more than 256 actors")
-    func twoListings() throws {
+    @Test func `Actors follow the newest listing of a peer only, and not more than 256 actors`() throws {
         let listed = try Self.meet { side, peer, host in
             let streams = [
                 try await peer.openStream(named: "", for: .actors),
@@ -111,5 +107,73 @@ import Testing
             return [before, after, host.counts?.listed]
         }
         #expect(listed == [255, 255, 0])
+    }
+
+    // MARK: Floods
+
+    /// Calls the actor `slow`, whose calls do not end, a million times, and keeps to the credit or not. Returns the
+    /// number of calls that it could write.
+    private static func flood(_ side: Meeting.Side, _ peer: Peer, keepsToCredit: Bool) async throws -> Int {
+        let stream = try await peer.openStream(named: "@slow", for: .actors)
+        let name = "Board.wait(_:) 4waityySiYaKFTE"
+        var written = 0
+        var used: UInt64 = 0
+        do throws(NighError) {
+            try await stream.write(CallRecord.name(name).frame)
+            for number in 1...1_000_000 as ClosedRange<UInt64> {
+                // 3,000 seconds.
+                let call = CallRecord.numbered(
+                    number: number, timeout: 0, name: 0, content: ByteSlice([0x19, 0x0B, 0xB8]))
+                used += CallRecord.cost(of: call.frame.count - 4)
+                try await stream.write(call.frame)
+                written += 1
+                // The calls that begin are too few for more credit.
+                if keepsToCredit, used >= CallRecord.firstCredit { break }
+            }
+            if keepsToCredit { try? await side.sleep(.seconds(600)) }
+            stream.finish()
+        } catch {
+            guard case .streamCancelled = error.cause else { throw error }
+        }
+        return written
+    }
+
+    @Test(arguments: [true, false])
+    func `A million calls hold a bounded number there, and hurt no other peer`(keepsToCredit: Bool) throws {
+        let meeting = Meeting(simulation: Simulation(workLimit: 20_000_000))
+        let host = meeting.start(on: "Puma") { side in
+            let slow = Table(side.actors) { try await side.sleep($0) }
+            try side.actors.publish(slow, as: "slow", through: $Board.self)
+            try side.publishTable()
+            var most = [0, 0]
+            for _ in 0..<600 {
+                try await side.sleep(.milliseconds(500))
+                let counts = await side.counts()
+                most = [max(most[0], counts[1]), max(most[1], counts[2])]
+            }
+            return most
+        }
+        let hostile = meeting.start(on: "Eve") { side in
+            try await Self.flood(side, await side.other(named: "Puma"), keepsToCredit: keepsToCredit)
+        }
+        let guest = meeting.start(on: "Lynx") { side in
+            let board = try side.board(of: await side.other(named: "Puma"))
+            var slowest = Moment.Span.zero
+            for column in 100..<300 {
+                let begin = side.session.loop.now
+                _ = try await board.play(column: column)
+                slowest = max(slowest, side.session.loop.now - begin)
+                try await side.sleep(.milliseconds(100))
+            }
+            return slowest
+        }
+        let simulation = meeting.simulation
+        #expect(try simulation.result(of: guest, within: .seconds(200)) < .milliseconds(500))
+        let most = try simulation.result(of: host, within: .seconds(400))
+        #expect(most[0] < 4_000 && most[1] <= 256, "\(most)")
+        if keepsToCredit { #expect(most[0] > 3_000 && most[1] == 256, "\(most)") }
+        if !keepsToCredit {
+            #expect(try simulation.result(of: hostile, within: .seconds(10)) < 1_000_000)
+        }
     }
 }

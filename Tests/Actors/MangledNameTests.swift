@@ -54,6 +54,23 @@ enum Nest {
     }
 }
 
+/// A contract that has a word in common with the type of its method's argument.
+@Resolvable protocol CardTable: DistributedActor where ActorSystem == NighActors.ActorSystem {
+    distributed func welcome(_ player: $CardPlayer) async throws -> String
+}
+
+@Resolvable protocol CardPlayer: DistributedActor where ActorSystem == NighActors.ActorSystem {
+    distributed func name() -> String
+}
+
+distributed actor Croupier: CardTable {
+    distributed func welcome(_ player: $CardPlayer) async throws -> String { try await player.name() }
+}
+
+distributed actor Gambler: CardPlayer {
+    distributed func name() -> String { "Lynx" }
+}
+
 @Suite("Names of methods") struct MangledNameTests {
     /// Calls every method.
     private static func callAll(_ board: some WordBoard, _ reference: $WordBoard) async throws {
@@ -71,35 +88,33 @@ enum Nest {
         _ = try await board.itself()
     }
 
-    @Test("find their methods, whatever words they share with other names")
-    func sharedWords() throws {
+    @Test func `Names find their methods, whatever words they share with other names`() throws {
         let figures = try Meeting().run { side in
             let board = BoardOfWords(actorSystem: side.actors)
             try side.actors.publish(board, as: "board", through: $WordBoard.self)
             try side.actors.publish(BoardOfWords(actorSystem: side.actors), as: "own")
+            let doubler = Nest.Nested.Doubler(actorSystem: side.actors)
+            try side.actors.publish(doubler, as: "doubler", through: $Doubling.self)
+            let table = Croupier(actorSystem: side.actors)
+            try side.actors.publish(table, as: "table", through: $CardTable.self)
         } guest: { side, peer in
             let board = try side.actors.actor($WordBoard.self, named: "board", on: peer)
             try await Self.callAll(board, board)
             try await Self.callAll(try side.actors.actor(BoardOfWords.self, named: "own", on: peer), board)
-            return side.actors.figures
-        }
-        #expect(figures.count == 22 && figures.allSatisfy { $0.calls == 1 && $0.failures == 0 }, "\(figures)")
-    }
-
-    @Test("are found in a type that lies in others")
-    func nested() throws {
-        try Meeting().run { side in
-            let doubler = Nest.Nested.Doubler(actorSystem: side.actors)
-            try side.actors.publish(doubler, as: "doubler", through: $Doubling.self)
-        } guest: { side, peer in
+            let gambler = Gambler(actorSystem: side.actors)
+            let table = try side.actors.actor($CardTable.self, named: "table", on: peer)
+            #expect(try await table.welcome(side.actors.share(gambler, through: $CardPlayer.self)) == "Lynx")
+            withExtendedLifetime(gambler) {}
+            // A type that lies in others.
             let doubler = try side.actors.actor($Doubling.self, named: "doubler", on: peer)
             #expect(try await doubler.double(4, 4) == 8)
             #expect(try await doubler.itself(doubler, doubler, 4, 5) == 5)
+            return side.actors.figures
         }
+        #expect(figures.count == 25 && figures.allSatisfy { $0.calls == 1 && $0.failures == 0 }, "\(figures)")
     }
 
-    @Test("mean the same behind any type once they are spelled out")
-    func spelledOut() throws {
+    @Test func `Names mean the same behind any type once they are spelled out`() throws {
         let types = ["$s11ActorsTests10$WordBoardC", "$s4Word05BoardA5OfAllC", "$s1a1bC"]
         let names = [
             "5resetyyYaKFTE", "5board04wordD0SS_SStYaKFTE", "05boardB_SaySiGtYaKF", "00abc", "1aS2SSg_A2BtF",

@@ -1,3 +1,4 @@
+import Distributed
 import Nigh
 import NighActors
 import NighCalls
@@ -5,17 +6,18 @@ import NighCore
 import NighTestKit
 import Synchronization
 
-/// Two programs with actors on two devices, in virtual time. The host prepares its actors, and the guest calls them.
+/// Programs with actors on devices, in virtual time. The host prepares its actors, and the guest calls them.
 struct Meeting {
-    /// One of the two programs.
+    /// One of the programs.
     struct Side: Sendable {
         let session: Session
         let actors: NighActors.ActorSystem
 
-        /// The only other one, connected.
-        func other() async -> Peer {
+        /// The only other one, or the one with this name, connected.
+        func other(named name: String? = nil) async -> Peer {
             for await peers in session.peerLists {
-                if let peer = peers.first(where: \.isConnected) { return peer }
+                let other = peers.first { $0.isConnected && $0.name == name ?? $0.name }
+                if let other { return other }
             }
             preconditionFailure("the session has closed")
         }
@@ -36,7 +38,19 @@ struct Meeting {
     }
 
     var simulation = Simulation()
-    var errors: [any (Error & Codable).Type] = [ColumnFull.self]
+
+    /// Starts a program on a device.
+    func start<Result: Sendable>(
+        on device: String, _ program: @escaping @Sendable (Side) async throws -> Result
+    ) -> Task<Result, any Error> {
+        simulation.start(on: device) {
+            try await withSession(service: "board") { session in
+                session.connectsAutomatically = true
+                let actors = try ActorSystem(session, errors: [ColumnFull.self])
+                return try await program(Side(session: session, actors: actors))
+            }
+        }
+    }
 
     /// Runs both programs until the guest's has ended, for at most an hour, and checks that no call is left.
     ///
@@ -47,45 +61,64 @@ struct Meeting {
         disturbing disturb: (Simulation) -> Void = { _ in }
     ) throws -> Result {
         let hasEnded = Atomic(false)
-        let (errors, simulation) = (errors, simulation)
-        let hosting = simulation.start(on: "Puma") {
-            try await Self.begin(errors) { side in
-                try await host(side)
-                _ = await side.other()
-                // Until the guest leaves.
-                for await case .disconnected in side.session.events { break }
-                try await side.sleep(.seconds(60))
-                return await side.counts()
-            }
+        let hosting = start(on: "Puma") { side in
+            try await host(side)
+            _ = await side.other()
+            // Until the guest leaves.
+            for await case .disconnected in side.session.events { break }
+            try await side.sleep(.seconds(60))
+            return await side.counts()
         }
-        let visiting = simulation.start(on: "Lynx") {
-            try await Self.begin(errors) { side in
-                defer { hasEnded.store(true, ordering: .relaxed) }
-                let result = try await guest(side, await side.other())
-                try await side.sleep(.seconds(60))
-                return (result, await side.counts())
-            }
+        let visiting = start(on: "Lynx") { side in
+            defer { hasEnded.store(true, ordering: .relaxed) }
+            let result = try await guest(side, await side.other())
+            try await side.sleep(.seconds(60))
+            return (result, await side.counts())
         }
         for _ in 0..<7_200 where !hasEnded.load(ordering: .relaxed) {
             try simulation.run(for: .milliseconds(500))
             disturb(simulation)
         }
         let (result, counts) = try simulation.result(of: visiting, within: .seconds(3_600))
-        guard counts == [0, 0, 0] else { throw Left(counts: counts) }
         let hostCounts = try simulation.result(of: hosting, within: .seconds(600))
-        guard hostCounts == [0, 0, 0] else { throw Left(counts: hostCounts) }
+        guard counts + hostCounts == [0, 0, 0, 0, 0, 0] else { throw Left(counts: counts + hostCounts) }
         return result
+    }
+
+    /// Runs a guest with the table that the host has published, of which it gets the board.
+    func play<Result: Sendable>(
+        _ guest: @escaping @Sendable (Side, $Board) async throws -> Result,
+        disturbing disturb: (Simulation) -> Void = { _ in }
+    ) throws -> Result {
+        try run(
+            host: { try $0.publishTable() }, guest: { try await guest($0, $0.board(of: $1)) },
+            disturbing: disturb)
     }
 
     /// Something of a call is left.
     struct Left: Error { let counts: [Int] }
+}
 
-    private static func begin<Result>(
-        _ errors: [any (Error & Codable).Type], _ body: (Side) async throws -> Result
-    ) async throws -> Result {
-        try await withSession(service: "board") { session in
-            session.connectsAutomatically = true
-            return try await body(Side(session: session, actors: try ActorSystem(session, errors: errors)))
+// MARK: Hostile programs
+
+/// The outcome of a call, without its words.
+enum RawOutcome: Equatable {
+    case answer([UInt8])
+    case error
+    case refused(CallRefusal)
+}
+
+extension Meeting.Side {
+    /// Calls what a hostile program may call.
+    func call(
+        _ name: String, _ arguments: [UInt8] = [], on actor: String, of peer: Peer
+    ) async throws -> RawOutcome {
+        let calls = session.layer(Calls.self)!
+        switch try await calls.call(name, ByteSlice(arguments), at: peer, actor: actor, timeout: .seconds(30))
+        {
+        case .answer(let bytes): return .answer(bytes.bytes)
+        case .error, .unknownName: return .error
+        case .refused(let reason, _): return .refused(reason)
         }
     }
 }

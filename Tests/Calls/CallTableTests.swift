@@ -39,8 +39,7 @@ import Testing
         return outcomes
     }
 
-    @Test("begin in the order in which they were made, and each gets its own answer, whatever their order")
-    mutating func order() throws {
+    @Test mutating func `Calls begin in order, and each gets its own answer`() throws {
         for number in UInt8(1)...20 { _ = ask(ByteSlice([number])) }
         #expect(try carry().isEmpty)
         var begun: [IncomingCalls.Call] = []
@@ -51,8 +50,8 @@ import Testing
         #expect(caller.count == 0 && answerer.count == 0)
     }
 
-    @Test("wait at the caller while the other side begins none, and go on as it does")
-    mutating func credit() throws {
+    @Test
+    mutating func `Calls wait at the caller while the other side begins none, and go on as it does`() throws {
         let content = ByteSlice([UInt8](repeating: 7, count: 10_000))
         for _ in 0..<1_000 { _ = ask(content) }
         #expect(try carry().isEmpty)
@@ -67,8 +66,7 @@ import Testing
         #expect(answered == 1_000 && caller.count == 0 && answerer.count == 0)
     }
 
-    @Test("that are cancelled end at both sides, whether they were sent, have begun, or neither")
-    mutating func cancelled() throws {
+    @Test mutating func `Cancelled calls end at both sides, whether or not they have begun`() throws {
         let large = ByteSlice([UInt8](repeating: 7, count: 300_000))
         let numbers = [ask(ByteSlice([1])), ask(large), ask(large), ask(ByteSlice([4]))]
         _ = try carry()
@@ -89,8 +87,8 @@ import Testing
         #expect(caller.count == 0 && answerer.count == 0 && answerer.nextCall() == nil)
     }
 
-    @Test("that are cancelled before they begin leave nothing, however many they are")
-    mutating func cancelledWhileWaiting() throws {
+    @Test
+    mutating func `Calls that are cancelled before they begin leave nothing, however many they are`() throws {
         let content = ByteSlice([UInt8](repeating: 7, count: 1_000))
         for number in UInt64(1)...10_000 {
             let request = CallRecord.request(number: number, timeout: 1_000, name: "q", content: content)
@@ -103,8 +101,7 @@ import Testing
         #expect(frames[0] != nil && frames[1] == nil && answerer.nextCall() == nil)
     }
 
-    @Test("end at both sides when their time has passed, although nothing gets through any more")
-    mutating func deadlines() throws {
+    @Test mutating func `Calls end at both sides when their time has passed, also without a link`() throws {
         _ = ask(ByteSlice([1]), until: now + .seconds(3))
         _ = ask(ByteSlice([2]))
         _ = try carry()
@@ -120,8 +117,7 @@ import Testing
         #expect(caller.takeExpired(now: now + .seconds(3)) == nil && caller.count == 1)
     }
 
-    @Test("say when their stream ends whether they were sent")
-    mutating func ended() throws {
+    @Test mutating func `Calls say when their stream ends whether they were sent`() throws {
         _ = ask(ByteSlice([1]))
         _ = try carry()
         _ = ask(ByteSlice([2]))
@@ -130,8 +126,7 @@ import Testing
         #expect(wasSent == [true, false] && caller.count == 0)
     }
 
-    @Test("of a peer that breaks the rules are refused")
-    mutating func hostile() throws {
+    @Test mutating func `Calls of a peer that breaks the rules are refused`() throws {
         func request(_ number: UInt64, _ count: Int = 0) -> CallRecord {
             .request(
                 number: number, timeout: 0, name: "q", content: ByteSlice([UInt8](repeating: 0, count: count))
@@ -162,8 +157,7 @@ import Testing
         }
     }
 
-    @Test("have records that are read as they were written, and of which no part is one")
-    func records() throws {
+    @Test func `Calls have records that are read as they were written, and of which no part is one`() throws {
         let records: [CallRecord] = [
             .request(number: 1, timeout: 30_000, name: "square", content: ByteSlice([1, 2, 3])),
             .cancel(number: .max), .answer(number: 2, .answer(ByteSlice([9]))),

@@ -12,18 +12,16 @@ import Testing
     private static let right = CodeKey(number: SecretBytes(copying: (0..<40).map { UInt8($0 + 1) }))
     private static let wrong = CodeKey(number: SecretBytes(copying: (0..<40).map { UInt8($0 + 2) }))
 
-    private func asking(
-        _ key: CodeKey = right, as own: PeerID = receiver, to other: PeerID = sender,
-        over link: [UInt8] = material
+    /// The receiver's or the sender's side of an exchange with the other one.
+    private func side(
+        _ role: CodeExchange.Role, _ key: CodeKey = right, with other: PeerID? = nil,
+        over link: [UInt8] = material, secret: UInt8? = nil
     ) -> CodeExchange {
-        CodeExchange(role: .asking, key: key, own: own, other: other, material: SecretBytes(copying: link))
-    }
-
-    private func asked(
-        _ key: CodeKey = right, as own: PeerID = sender, by other: PeerID = receiver,
-        over link: [UInt8] = material
-    ) -> CodeExchange {
-        CodeExchange(role: .asked, key: key, own: own, other: other, material: SecretBytes(copying: link))
+        let (own, expected) =
+            role == .asking ? (Self.receiver, Self.sender) : (Self.sender, Self.receiver)
+        return CodeExchange(
+            role: role, key: key, own: own, other: other ?? expected, material: SecretBytes(copying: link),
+            secret: secret.map { SecretBytes(copying: Array(repeating: $0, count: 32)) })
     }
 
     /// Runs both sides to their ends, and returns these.
@@ -42,50 +40,38 @@ import Testing
 
     private struct Failure: Error {}
 
-    @Test("Two sides with one code prove it to each other")
-    func rightCode() throws {
-        let ends = try play(asking(), asked())
+    @Test func `Two sides with one code prove it to each other`() throws {
+        let ends = try play(side(.asking), side(.asked))
         #expect(ends.asking == .proven(send: nil))
-        guard case .proven(send: .confirmation) = ends.asked else {
-            Issue.record("\(ends.asked)")
-            return
-        }
+        guard case .proven(send: .confirmation) = ends.asked else { return _ = Issue.record("\(ends.asked)") }
     }
 
-    @Test("A wrong code is seen by the side that shows the right one, and gets no proof")
-    func wrongCode() throws {
-        let ends = try play(asking(Self.wrong), asked())
+    @Test func `A wrong code is seen by the side that shows the right one, and gets no proof`() throws {
+        let ends = try play(side(.asking, Self.wrong), side(.asked))
         #expect(ends.asked == .wrong(send: .refused))
         #expect(ends.asking == .wrong(send: nil))
     }
 
-    @Test("A side that does not know the code cannot pass for the one that shows it")
-    func falseSender() throws {
-        var (person, fake) = (asking(), asked(Self.wrong))
+    @Test func `A side that does not know the code cannot pass for the one that shows it`() throws {
+        var (person, fake) = (side(.asking), side(.asked, Self.wrong))
         guard case .send(let share) = try fake.receive(person.first) else { throw Failure() }
         guard case .send = try person.receive(share) else { throw Failure() }
         #expect(try person.receive(.confirmation(Array(repeating: 0, count: 32))) == .wrong(send: nil))
     }
 
-    @Test(
-        "Somebody between the two who passes on everything gets nothing, because the peers are part of the proof"
-    )
-    func manInTheMiddle() throws {
-        let ends = try play(asking(to: Self.stranger), asked(by: Self.stranger))
+    @Test func `Somebody in the middle gets nothing, because the peers are in the proof`() throws {
+        let ends = try play(side(.asking, with: Self.stranger), side(.asked, with: Self.stranger))
         #expect(ends.asked == .wrong(send: .refused))
         #expect(ends.asking == .wrong(send: nil))
     }
 
-    @Test(
-        "Somebody between the two who has stolen both keys gets nothing, because the link is part of the proof"
-    )
-    func twoLinks() throws {
+    @Test func `A thief of both keys in the middle gets nothing: the link is in the proof`() throws {
         let other = Self.material.map { $0 ^ 1 }
-        var (one, two) = (asking(), asked(over: other))
+        var (one, two) = (side(.asking), side(.asked, over: other))
         #expect(try two.receive(one.first) == .restart(send: .again))
         #expect(try one.receive(.again) == .restart(send: nil))
         // One that also changes the mark of the link comes further, and not to the end.
-        (one, two) = (asking(), asked(over: other))
+        (one, two) = (side(.asking), side(.asked, over: other))
         guard case .share(let share, _) = one.first, case .share(_, let mark) = two.first,
             case .send(.share(let answer, _)) = try two.receive(.share(share, link: mark)),
             case .share(_, let ownMark) = one.first,
@@ -94,35 +80,32 @@ import Testing
         #expect(try two.receive(confirmation) == .wrong(send: .refused))
     }
 
-    @Test("A recorded exchange proves nothing when it is played again")
-    func replay() throws {
-        var (one, two) = (asking(), asked())
+    @Test func `A recorded exchange proves nothing when it is played again`() throws {
+        var (one, two) = (side(.asking), side(.asked))
         let first = one.first
         guard case .send(let share) = try two.receive(first),
             case .send(let confirmation) = try one.receive(share)
         else { throw Failure() }
         #expect(try two.receive(confirmation) != .wrong(send: .refused))
-        var again = asked()
+        var again = side(.asked)
         guard case .send = try again.receive(first) else { throw Failure() }
         #expect(try again.receive(confirmation) == .wrong(send: .refused))
     }
 
-    @Test("The asked side gives no proof to a side that has not given one")
-    func proofOrder() throws {
-        var exchange = asked()
+    @Test func `The asked side gives no proof to a side that has not given one`() throws {
+        var exchange = side(.asked)
         #expect(throws: CodeExchange.Violation.outOfOrder) {
             try exchange.receive(.confirmation(Array(repeating: 0, count: 32)))
         }
-        exchange = asked()
-        guard case .share(_, let link) = asking().first else { throw Failure() }
+        exchange = side(.asked)
+        guard case .share(_, let link) = side(.asking).first else { throw Failure() }
         let impossible = CodeMessage.share(Array(repeating: 4, count: 65), link: link)
         #expect(throws: CodeExchange.Violation.impossibleShare) { try exchange.receive(impossible) }
     }
 
-    @Test("Messages are read from pieces of any size, and unknown ones refused")
-    func messages() throws {
+    @Test func `Messages are read from pieces of any size, and unknown ones refused`() throws {
         let all: [CodeMessage] = [
-            asking().first, .confirmation(Array(0..<32)), .again, .refused,
+            side(.asking).first, .confirmation(Array(0..<32)), .again, .refused,
         ]
         let stream = all.flatMap(\.bytes)
         for size in [1, 2, 7, stream.count] {
@@ -138,18 +121,8 @@ import Testing
         #expect(throws: CodeMessage.Unknown(kind: 5)) { try CodeMessage.take(from: &unknown) }
     }
 
-    @Test("The page of the protocol has this exchange, byte for byte")
-    func page() throws {
-        func exchange(_ role: CodeExchange.Role, _ own: PeerID, _ other: PeerID, _ number: UInt8)
-            -> CodeExchange
-        {
-            CodeExchange(
-                role: role, key: Self.right, own: own, other: other,
-                material: SecretBytes(copying: Self.material),
-                secret: SecretBytes(copying: Array(repeating: number, count: 32)))
-        }
-        var one = exchange(.asking, Self.receiver, Self.sender, 1)
-        var two = exchange(.asked, Self.sender, Self.receiver, 2)
+    @Test func `The page of the protocol has this exchange, byte for byte`() throws {
+        var (one, two) = (side(.asking, secret: 1), side(.asked, secret: 2))
         guard case .share(let shareOfA, let mark) = one.first,
             case .send(.share(let shareOfB, mark)) = try two.receive(one.first),
             case .send(.confirmation(let proofOfA)) = try one.receive(.share(shareOfB, link: mark)),

@@ -18,8 +18,7 @@ import Testing
         transfer.note(counts, isUnderway: true, isReconnecting: isReconnecting, at: start + Moment.Span(time))
     }
 
-    @Test("While nothing moves, readers see the rate fall until there is none")
-    func rateFalls() async throws {
+    @Test func `While nothing moves, readers see the rate fall until there is none`() async throws {
         var updates = transfer.updates.makeAsyncIterator()
         note(0, after: .zero)
         note(8_000, after: .seconds(1))
@@ -35,8 +34,7 @@ import Testing
         #expect(zip(rates, rates.dropFirst()).allSatisfy { $0 ?? 0 > $1 ?? 0 })
     }
 
-    @Test("What has moved within a tenth of a second is reported after it")
-    func lastBytes() async throws {
+    @Test func `What has moved within a tenth of a second is reported after it`() async throws {
         var updates = transfer.updates.makeAsyncIterator()
         note(0, after: .zero)
         note(10, after: .milliseconds(50))
@@ -45,8 +43,7 @@ import Testing
         #expect(try await updates.next()?.done == 10)
     }
 
-    @Test("While the link is lost, the progress says so, and has no rate")
-    func reconnecting() async throws {
+    @Test func `While the link is lost, the progress says so, and has no rate`() async throws {
         var updates = transfer.updates.makeAsyncIterator()
         note(0, after: .zero)
         note(8_000, after: .seconds(1))
@@ -59,8 +56,7 @@ import Testing
         #expect(try await updates.next()?.isReconnecting == false)
     }
 
-    @Test("Waiting for the end fails at once when the task is cancelled, and the transfer goes on")
-    func cancelledWait() async throws {
+    @Test func `Waiting for the end fails at once if the task is cancelled`() async throws {
         let waiting = Task { [transfer] () throws(NighError) in try await transfer.finish() }
         waiting.cancel()
         let error = await #expect(throws: NighError.self) { try await waiting.value }

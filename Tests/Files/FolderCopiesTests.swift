@@ -10,61 +10,43 @@ import Testing
     let outer = TemporaryFolder()
     let sender = Identity.ephemeral().peerID
 
-    private static let tree = ["d/", "d/e/", "d/e/f", "d/g", "d/empty/"]
-
-    /// Receives the tree with these texts for `d/e/f` and `d/g`. Returns where they are.
-    private func receiveTree(_ texts: [String], extra: [String] = []) throws -> [String?] {
-        let items = (Self.tree + extra).map { path in
-            path.utf8.last == UInt8(ascii: "/")
-                ? FileItem(.folder, path: String(path.dropLast()), size: 0) : FileItem(path: path, size: 3)
-        }
-        let store = try store(items, skipsCopies: true)
-        var texts = texts
-        let places = try items.indices.compactMap { index -> String?? in
-            guard items[index].kind == .file else {
-                _ = try store.open(index)
-                return nil
-            }
-            return try store.receive(texts.removeFirst(), index)
-        }
-        store.finish()
-        return places.map { $0 }
+    /// The offer of a folder with these texts in two of its files.
+    private func folder(_ first: String, _ second: String) throws -> [String?] {
+        try receive(
+            ["d/": "", "d/e/": "", "d/e/f": first, "d/g": second, "d/empty/": ""], skipsCopies: true)
     }
 
-    @Test("A folder that is sent again does not become a second one")
-    func sameFolder() throws {
-        let first = try receiveTree(["one", "two"])
+    @Test func `A folder that is sent again does not become a second one`() throws {
+        #expect(try folder("one", "two") == [path("d/e/f"), path("d/g")])
         let before = try #require(status("d/e/f"))
-        let second = try receiveTree(["one", "two"])
-        #expect(first == [path("d/e/f"), path("d/g")] && second == first)
+        #expect(try folder("one", "two") == [path("d/e/f"), path("d/g")])
         #expect(names == ["d"] && names("d") == ["e", "empty", "g"])
         #expect(status("d/e/f")?.isSameFile(as: before) == true)
     }
 
-    @Test("Of a folder that has changed, only what is new or differs is stored beside the one that is there")
-    func changedFolder() throws {
-        _ = try receiveTree(["one", "two"])
-        let places = try receiveTree(["one", "new", "abc"], extra: ["d/h", "d/void/"])
-        #expect(places == [path("d/e/f"), path("d (2)/g"), path("d (2)/h")])
-        #expect(names == ["d", "d (2)"] && names("d (2)") == ["g", "h", "void"])
-        #expect(text("d/g") == "two" && text("d (2)/g") == "new" && names("d") == ["e", "empty", "g"])
-        // Now everything is there, in one of the two.
-        #expect(try receiveTree(["one", "new", "abc"], extra: ["d/h", "d/void/"]) == places)
-        #expect(names == ["d", "d (2)"])
+    @Test func `Of a changed folder, only new and different files are stored beside it`() throws {
+        _ = try folder("one", "two")
+        // The second time everything is there, in one of the two.
+        for _ in 0..<2 {
+            let places = try receive(
+                [
+                    "d/": "", "d/e/": "", "d/e/f": "one", "d/g": "new", "d/empty/": "", "d/h": "abc",
+                    "d/void/": "",
+                ], skipsCopies: true)
+            #expect(places == [path("d/e/f"), path("d (2)/g"), path("d (2)/h")])
+            #expect(names == ["d", "d (2)"] && names("d (2)") == ["g", "h", "void"])
+            #expect(text("d/g") == "two" && text("d (2)/g") == "new" && names("d") == ["e", "empty", "g"])
+        }
     }
 
-    @Test("A file that is sent again does not become a second one, and another of its name does")
-    func sameFile() throws {
+    @Test func `Only a file with another content becomes a second one of its name`() throws {
         for (text, place) in [("one", "f"), ("one", "f"), ("two", "f (2)"), ("two", "f (2)"), ("one", "f")] {
-            let store = try store("f", skipsCopies: true)
-            #expect(try store.receive(text) == path(place))
-            store.finish()
+            #expect(try receive(["f": text], skipsCopies: true) == [path(place)])
         }
         #expect(names == ["f", "f (2)"])
     }
 
-    @Test("A link is no copy, and neither is what a folder on the way links to")
-    func links() throws {
+    @Test func `A link is no copy, and neither is a file behind a link to a folder`() throws {
         mkdir("\(outer.path)/elsewhere", 0o700)
         make("../elsewhere/f", "one")
         symlink("../elsewhere/f", path("f"))
@@ -74,9 +56,8 @@ import Testing
         }
     }
 
-    @Test("A transfer that is interrupted after it has found a copy knows that when it continues")
-    func interrupted() throws {
-        _ = try receiveTree(["one", "two"])
+    @Test func `A transfer that continues remembers the copy that it has found`() throws {
+        _ = try folder("one", "two")
         try store("d/e/f", "d/g", skipsCopies: true).receive("one")
         #expect(names == ["d", "d (2).part"])
         let continued = try store("d/e/f", "d/g", skipsCopies: true)
@@ -86,12 +67,51 @@ import Testing
         #expect(names == ["d"])
     }
 
-    @Test("Whoever accepts files for a program gets a file of its own each time")
-    func unlessAsked() throws {
-        for place in ["f", "f (2)"] {
-            let store = try store("f")
-            #expect(try store.receive("one") == path(place))
+    @Test func `A program that accepts files itself gets a file of its own each time`() throws {
+        for place in ["f", "f (2)"] { #expect(try receive(["f": "one"]) == [path(place)]) }
+    }
+
+    // MARK: Parts and modes
+
+    /// Compares an offered file with the one that is there.
+    private func compare(in store: FolderStore) throws -> Comparison {
+        let part = try store.part()
+        #expect(part.mayBeThere())
+        var result = Comparison.undecided
+        while case .undecided = result { result = try part.compareNext(with: hash("one")) }
+        return result
+    }
+
+    @Test func `On a disk, the file that is there stays the only one`() throws {
+        make("f", "one")
+        let store = try store("f", skipsCopies: true)
+        guard case .same(let place) = try compare(in: store) else { return _ = Issue.record("it differs") }
+        #expect(place == path("f"))
+        store.finish()
+        #expect(names == ["f"])
+    }
+
+    @Test func `On a disk, a file with another content is found to differ, and left alone`() throws {
+        make("f", "two")
+        let store = try store("f", skipsCopies: true)
+        guard case .other = try compare(in: store) else { return _ = Issue.record("it is the same") }
+        #expect(text("f") == "two")
+    }
+
+    @Test func `A program stays executable only if the sender is trusted`() throws {
+        let items = [FileItem(path: "run", size: 3, isExecutable: true)]
+        for (keepsModes, mode) in [(false, 0o644), (true, 0o755)] as [(Bool, mode_t)] {
+            let store = try store(items, keepsModes: keepsModes)
+            let place = try #require(try store.receive("abc"))
             store.finish()
+            var about = stat()
+            #expect(stat(place, &about) == 0 && about.st_mode & 0o777 == mode & ~mask)
         }
+    }
+
+    private var mask: mode_t {
+        let mask = umask(0)
+        umask(mask)
+        return mask
     }
 }

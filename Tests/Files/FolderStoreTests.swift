@@ -12,41 +12,28 @@ import Testing
 
     // MARK: Whole files
 
-    @Test("A whole file has its name, its time, and no more rights than it needs; nothing else is left")
-    func whole() throws {
-        let item = FileItem(path: "f", size: 3, modified: 1_000_000_007)
-        let store = try store([item])
+    @Test(arguments: [1_000_000_007, -1])
+    func `A whole file has its name, its time and few rights`(modified: Int) throws {
+        let store = try store([FileItem(path: "f", size: 3, modified: modified)])
         let part = try store.part()
         try part.write("abc")
         chmod(path("f.part/\(key("f"))"), 0o4777)
         #expect(try part.keep("abc") == path("f"))
-        #expect(text("f") == "abc")
         let file = try #require(status("f"))
-        #expect(file.modified == item.modified && file.st_mode & 0o7777 == 0o644 && file.st_nlink == 1)
+        #expect(text("f") == "abc" && file.modified == modified)
+        #expect(file.st_mode & 0o7777 == 0o644 && file.st_nlink == 1)
         store.finish()
         #expect(names == ["f"])
     }
 
-    @Test("A time before 1970 is kept")
-    func early() throws {
-        let store = try store([FileItem(path: "f", size: 3, modified: -1)])
-        try store.receive("abc")
-        #expect(status("f")?.modified == -1)
-    }
-
-    @Test("Folders arrive with their content, empty ones as well")
-    func tree() throws {
-        let store = try store("d/", "d/e/", "d/e/f", "d/empty/", "g")
-        for index in [0, 1, 3] { #expect(throws: Never.self) { _ = try store.open(index) } }
-        #expect(try store.receive("one", 2) == path("d/e/f"))
-        #expect(try store.receive("two", 4) == path("g"))
-        store.finish()
+    @Test func `Folders arrive with their content, empty ones as well`() throws {
+        let places = try receive(["d/": "", "d/e/": "", "d/e/f": "one", "d/empty/": "", "g": "two"])
+        #expect(places == [path("d/e/f"), path("g")])
         #expect(names == ["d", "g"] && names("d") == ["e", "empty"] && names("d/e") == ["f"])
         #expect(text("d/e/f") == "one" && text("g") == "two")
     }
 
-    @Test("What can be written anywhere in a part is there, and what is cut off is not")
-    func writing() throws {
+    @Test func `What can be written anywhere in a part is there, and what is cut off is not`() throws {
         let part = try store("f").part()
         try part.write("abcdef")
         try part.write("X", at: 1)
@@ -59,16 +46,14 @@ import Testing
 
     // MARK: Names
 
-    @Test(
-        "A path stays inside the folder",
-        arguments: [
-            ("../x", "unnamed/x"), ("/etc/x", "etc/x"), ("a/../../b", "a/unnamed/unnamed/b"),
-            ("..", "unnamed"),
-            ("", "unnamed"), ("/", "unnamed"), (".ssh/.keys", "ssh/.keys"), ("a/...", "a/unnamed"),
-            ("a\n/b\u{1B}", "a_/b_"),
-            ("/\u{301}tmp/x", "\u{301}tmp/x"), ("x.part", "x.part_"), ("note", "note"),
-        ])
-    func paths(_ offered: String, _ place: String) throws {
+    @Test(arguments: [
+        ("../x", "unnamed/x"), ("/etc/x", "etc/x"), ("a/../../b", "a/unnamed/unnamed/b"),
+        ("..", "unnamed"),
+        ("", "unnamed"), ("/", "unnamed"), (".ssh/.keys", "ssh/.keys"), ("a/...", "a/unnamed"),
+        ("a\n/b\u{1B}", "a_/b_"),
+        ("/\u{301}tmp/x", "\u{301}tmp/x"), ("x.part", "x.part_"), ("note", "note"),
+    ])
+    func `A path stays inside the folder`(_ offered: String, _ place: String) throws {
         let store = try store([FileItem(path: offered, size: 3)])
         #expect(try store.receive("abc") == path(place))
         store.finish()
@@ -76,33 +61,27 @@ import Testing
         #expect(names.count == 1 && TemporaryFolder.names(in: outer.path) == ["inbox"])
     }
 
-    @Test("Different offered names that become one name become different files")
-    func collidingFiles() throws {
-        let store = try store("a\u{1}", "a\u{2}", "d/", "d/b\u{1}", "d/b\u{2}", replacing: true)
-        for index in [0, 1, 3, 4] { try store.receive("abc\(index)", index) }
+    @Test(
+        arguments: [
+            (["a\u{1}", "a\u{2}", "d/b\u{1}", "d/b\u{2}"], ["a_", "a_ (2)", "d/b_", "d/b_ (2)"]),
+            (
+                ["d/a\u{1}/f", "d/a\u{2}/f", "e\u{1}/f", "e\u{2}/f"],
+                ["d/a_/f", "d/a_ (2)/f", "e_/f", "e_ (2)/f"]
+            ),
+            (["a/b", "a"], ["a/b", "a (2)"]),
+        ], [false, true])
+    func `Different offered names that become one name get different places`(
+        offer: (paths: [String], places: [String]), replaces: Bool
+    ) throws {
+        let store = try store(offer.paths.map { FileItem(path: $0, size: 4) }, replacing: replaces)
+        for (index, place) in offer.places.enumerated() {
+            #expect(try store.receive("abc\(index)", index) == path(place))
+        }
         store.finish()
-        #expect(names == ["a_", "a_ (2)", "d"] && names("d") == ["b_", "b_ (2)"])
-        #expect(text("a_") == "abc0" && text("d/b_") == "abc3")
+        for (index, place) in offer.places.enumerated() { #expect(text(place) == "abc\(index)") }
     }
 
-    @Test("Different offered folders that become one name become different folders")
-    func collidingFolders() throws {
-        let store = try store("d/a\u{1}/f", "d/a\u{2}/f", "e\u{1}/f", "e\u{2}/f")
-        for index in 0..<4 { try store.receive("abc", index) }
-        store.finish()
-        #expect(names == ["d", "e_", "e_ (2)"] && names("d") == ["a_", "a_ (2)"])
-    }
-
-    @Test("A file and a folder that are offered under one name get two")
-    func fileAndFolder() throws {
-        let store = try store("a/b", "a")
-        try store.receive("abc", 0)
-        #expect(try store.receive("def", 1) == path("a (2)"))
-        #expect(text("a/b") == "abc")
-    }
-
-    @Test("A path with too many names is refused")
-    func depth() throws {
+    @Test func `A path with too many names is refused`() throws {
         let deepest = Array(repeating: "a", count: FileItem.mostComponents).joined(separator: "/")
         #expect(throws: Never.self) { try store(deepest).receive("abc") }
         #expect(throws: FileFailure.self) { try store("b/\(deepest)").receive("abc") }
@@ -111,8 +90,7 @@ import Testing
 
     // MARK: What exists
 
-    @Test("An existing file stays, whether it was there before or came meanwhile")
-    func existing() throws {
+    @Test func `An existing file stays, whether it was there before or came meanwhile`() throws {
         make("f.txt", "old")
         #expect(try store("f.txt").receive("new") == path("f (2).txt"))
         let part = try store("g").part()
@@ -122,8 +100,7 @@ import Testing
         #expect(text("f.txt") == "old" && text("g") == "came meanwhile")
     }
 
-    @Test("A file is replaced as a whole if the user wants that")
-    func replacing() throws {
+    @Test func `A file is replaced as a whole if the user wants that`() throws {
         make("f", "old")
         let store = try store("f", replacing: true)
         let part = try store.part()
@@ -134,8 +111,8 @@ import Testing
         #expect(text("f") == "new" && names == ["f"])
     }
 
-    @Test("A pipe or a folder is never replaced", arguments: [true, false])
-    func notReplaced(_ isEarly: Bool) throws {
+    @Test(arguments: [true, false])
+    func `A pipe or a folder is never replaced`(_ isEarly: Bool) throws {
         let parts =
             isEarly
             ? [] : [try store("pipe", replacing: true).part(), try store("d", replacing: true).part()]
@@ -148,29 +125,24 @@ import Testing
         #expect(status("pipe")?.kind == S_IFIFO && status("d")?.kind == S_IFDIR)
     }
 
-    @Test("Nothing is added to an existing folder", arguments: [true, false])
-    func existingFolder(_ replaces: Bool) throws {
+    @Test(arguments: [true, false])
+    func `Nothing is added to an existing folder`(_ replaces: Bool) throws {
         mkdir(path("d"), 0o700)
         make("d/f", "old")
-        let store = try store("d/", "d/f", replacing: replaces)
-        _ = try store.open(0)
-        #expect(try store.receive("new", 1) == path("d (2)/f"))
+        #expect(try receive(["d/": "", "d/f": "new"], replacing: replaces) == [path("d (2)/f")])
         #expect(text("d/f") == "old" && names("d") == ["f"])
     }
 
-    @Test("A single file gets the name that the user chose")
-    func chosenName() throws {
+    @Test func `A single file gets the name that the user chose`() throws {
         let name = try #require(SafeFileName(ofPath: "mine"))
-        let store = try store("theirs", as: name)
-        #expect(try store.receive("abc") == path("mine"))
-        store.finish()
+        #expect(try receive(["theirs": "abc"], as: name) == [path("mine")])
         #expect(names == ["mine"])
     }
 
     // MARK: Links
 
-    @Test("Links that somebody put into the folder are not followed", arguments: [false, true])
-    func links(_ replaces: Bool) throws {
+    @Test(arguments: [false, true])
+    func `Links that somebody put into the folder are not followed`(_ replaces: Bool) throws {
         let elsewhere = "\(outer.path)/elsewhere"
         mkdir(elsewhere, 0o700)
         for name in ["a", "b.part", "d"] { symlink(elsewhere, path(name)) }
@@ -184,8 +156,7 @@ import Testing
         if replaces { #expect(status("a")?.kind == S_IFREG) }
     }
 
-    @Test("A link in the place of a received folder is not followed")
-    func linkMeanwhile() throws {
+    @Test func `A link in the place of a received folder is not followed`() throws {
         let elsewhere = "\(outer.path)/elsewhere"
         mkdir(elsewhere, 0o700)
         let store = try store("d/e/", "d/e/f")
@@ -196,8 +167,8 @@ import Testing
         #expect(TemporaryFolder.names(in: elsewhere) == [])
     }
 
-    @Test("No link and no second name of another file is written to", arguments: [true, false])
-    func plantedData(_ isSymbolic: Bool) throws {
+    @Test(arguments: [true, false])
+    func `No link and no second name of another file is written to`(_ isSymbolic: Bool) throws {
         let precious = make("precious", "precious")
         try left("f", "ab")
         unlink(path("f.part/\(key("f"))"))
@@ -208,8 +179,8 @@ import Testing
         #expect(text("precious") == "precious")
     }
 
-    @Test("A note that is a link or has another name is not trusted", arguments: [true, false])
-    func plantedNote(_ isSymbolic: Bool) throws {
+    @Test(arguments: [true, false])
+    func `A note that is a link or has another name is not trusted`(_ isSymbolic: Bool) throws {
         try left("f", "ab")
         rename(path("f.part/note"), path("elsewhere"))
         try #require((isSymbolic ? symlink : link)(path("elsewhere"), path("f.part/note")) == 0)
@@ -219,8 +190,7 @@ import Testing
 
     // MARK: Space
 
-    @Test("A file takes no space on the disk before its bytes come")
-    func noSpaceBefore() throws {
+    @Test func `A file takes no space on the disk before its bytes come`() throws {
         let pair = SidePair(MemoryFiles([("f", content(10_000_000))]), on: MemoryDisk())
         let store = try store([FileItem(path: "f", size: 10_000_000)])
         #expect(try #require(store.room) > 0)
@@ -232,10 +202,8 @@ import Testing
         #expect(data.st_size < 1_000_000 && data.st_blocks < 4_000_000 / 512)
     }
 
-    @Test(
-        "Space that an earlier version left reserved counts as there, and is given back when the part is opened"
-    )
-    func reservedBefore() throws {
+    @Test
+    func `Space that an earlier version reserved is freed when the part is opened`() throws {
         try left("f", "abc")
         let data = path("f.part/\(key("f"))")
         // As that version did: the size of the file stays.
@@ -248,13 +216,18 @@ import Testing
         #expect(try #require(status("f.part/\(key("f"))")).st_blocks < 1_000)
     }
 
-    @Test("A folder of the user's that is named like a part stays as it is", arguments: [false, true])
-    func foreignNote(_ isFolder: Bool) throws {
+    @Test(
+        arguments: [
+            [:], ["mine": ""], ["mine": "", "note": ""], ["note": "call Ann"], ["note/": ""],
+        ] as [[String: String]])
+    func `A folder of the user's that is named like a part stays as it is`(content: [String: String]) throws {
         mkdir(path("f.part"), 0o700)
-        if isFolder { mkdir(path("f.part/note"), 0o700) } else { make("f.part/note", "call Ann") }
-        let store = try store("f")
-        #expect(try store.receive("abc") == path("f (2)"))
-        store.finish()
-        #expect(names == ["f (2)", "f.part"] && (isFolder || text("f.part/note") == "call Ann"))
+        for (name, text) in content {
+            if name == "note/" { mkdir(path("f.part/note"), 0o700) } else { make("f.part/\(name)", text) }
+        }
+        let before = names("f.part")
+        #expect(try receive(["f": "abc"]) == [path("f (2)")])
+        #expect(names == ["f (2)", "f.part"] && names("f.part") == before)
+        for (name, content) in content where name != "note/" { #expect(text("f.part/\(name)") == content) }
     }
 }

@@ -37,11 +37,9 @@ import Testing
         let isTrue = Atomic(false)
     }
 
-    @Test("that is cancelled reports nothing, so it does not end the wait for the next one")
-    func cancelled() { #expect(!watch { watch, _ in watch.cancel() }) }
-
-    @Test("reports what comes")
-    func readable() {
+    @Test func `A watch reports what comes, and nothing once it is cancelled`() {
         #expect(watch { _, writer in _ = Array("x".utf8).withUnsafeBytes { writer.write($0) } })
+        // So it does not end the wait for the next one.
+        #expect(!watch { watch, _ in watch.cancel() })
     }
 }

@@ -14,14 +14,12 @@ import Testing
         NoteContent.Header(sender: sender, name: name, final: name)
     }
 
-    @Test(
-        "Names come back as they were, and none makes a line of its own",
-        arguments: [
-            "f", "", " a  b ", "a\nb", "a\r\nb", "\\x0a", "\u{0}\u{1B}[2J", "\u{202E}\u{85}\u{2028}",
-            "naïve ☃",
-            "x\nsender y\nname z\nkept 0 00 00 00",
-        ])
-    func names(_ name: String) throws {
+    @Test(arguments: [
+        "f", "", " a  b ", "a\nb", "a\r\nb", "\\x0a", "\u{0}\u{1B}[2J", "\u{202E}\u{85}\u{2028}",
+        "naïve ☃",
+        "x\nsender y\nname z\nkept 0 00 00 00",
+    ])
+    func `Names come back as they were, and none makes a line of its own`(_ name: String) throws {
         let kept = NoteContent.Kept(size: 3, hash: hash, path: name)
         let text =
             NoteContent.text(header(name)) + NoteContent.text(.kept(key: "k", kept))
@@ -36,8 +34,7 @@ import Testing
         #expect(content.moving["m"]?.file == .max && content.moving["m"]?.path == name)
     }
 
-    @Test("A later line takes the place of an earlier one with the same key")
-    func later() throws {
+    @Test func `A later line takes the place of an earlier one with the same key`() throws {
         let content = try #require(
             parsed(
                 NoteContent.text(header("f")) + NoteContent.text(.folder(key: "d", path: "a"))
@@ -45,19 +42,16 @@ import Testing
         #expect(content.folder("d") == "b")
     }
 
-    @Test(
-        "A damaged line is ignored",
-        arguments: [
-            "kept", "kept 3 00 k f", "kept -1 \([UInt8](0..<32).hexadecimal) k f", "moving x k f", "folder d",
-            "folder d \\", "folder d \\x", "folder d \\xg0", "folder d \\xff", "other", "\0\0\0",
-        ])
-    func damaged(_ line: String) throws {
+    @Test(arguments: [
+        "kept", "kept 3 00 k f", "kept -1 \([UInt8](0..<32).hexadecimal) k f", "moving x k f", "folder d",
+        "folder d \\", "folder d \\x", "folder d \\xg0", "folder d \\xff", "other", "\0\0\0",
+    ])
+    func `A damaged line is ignored`(_ line: String) throws {
         let content = try #require(parsed(NoteContent.text(header("f")) + line + "\n"))
         #expect(content.kept.isEmpty && content.folders.isEmpty && content.moving.isEmpty)
     }
 
-    @Test("Only a whole header is one")
-    func noHeader() {
+    @Test func `Only a whole header is one`() {
         let lines = NoteContent.text(header("f")).split(separator: "\n")
         for left in lines.indices {
             var rest = lines

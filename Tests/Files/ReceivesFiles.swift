@@ -57,16 +57,38 @@ extension ReceivesFiles {
     /// Leaves a part of a file.
     func left(_ name: String, _ text: String) throws { try store(name).part().write(text) }
 
-    func store(
-        _ paths: String..., from sender: PeerID? = nil, replacing: Bool = false, as name: SafeFileName? = nil,
-        skipsCopies: Bool = false
-    ) throws -> FolderStore {
-        // A path that ends in "/" is a folder.
-        let items = paths.map { path in
+    /// The items of an offer, in which a path that ends in "/" is a folder.
+    private func items(_ paths: [String]) -> [FileItem] {
+        paths.map { path in
             path.utf8.last == UInt8(ascii: "/")
                 ? FileItem(.folder, path: String(path.dropLast()), size: 0) : FileItem(path: path, size: 3)
         }
-        return try store(items, from: sender, replacing: replacing, as: name, skipsCopies: skipsCopies)
+    }
+
+    /// Receives an offer with a text for each file, to its end. Returns the places of the files.
+    @discardableResult
+    func receive(
+        _ offer: KeyValuePairs<String, String>, replacing: Bool = false, as name: SafeFileName? = nil,
+        skipsCopies: Bool = false
+    ) throws -> [String?] {
+        let items = items(offer.map(\.key))
+        let store = try store(items, replacing: replacing, as: name, skipsCopies: skipsCopies)
+        var places: [String?] = []
+        for (index, (_, text)) in offer.enumerated() {
+            if items[index].kind == .folder {
+                _ = try store.open(index)
+            } else {
+                places.append(try store.receive(text, index))
+            }
+        }
+        store.finish()
+        return places
+    }
+
+    func store(
+        _ paths: String..., from sender: PeerID? = nil, replacing: Bool = false, skipsCopies: Bool = false
+    ) throws -> FolderStore {
+        try store(items(paths), from: sender, replacing: replacing, skipsCopies: skipsCopies)
     }
 
     func store(

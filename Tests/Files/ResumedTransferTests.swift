@@ -13,8 +13,7 @@ import Testing
 
     // MARK: Resuming
 
-    @Test("What was received is continued by the same sender")
-    func resumed() throws {
+    @Test func `What was received is continued by the same sender`() throws {
         try left("f", "abc")
         let store = try store([FileItem(path: "f", size: 1_000)])
         let part = try store.part()
@@ -25,8 +24,7 @@ import Testing
         #expect(text("f") == "abcdef" && names == ["f"])
     }
 
-    @Test("Another sender begins under another name, and does not touch what is there")
-    func otherSender() throws {
+    @Test func `Another sender begins under another name, and does not touch what is there`() throws {
         try left("f", "abc")
         let part = try store("f", from: other).part()
         #expect(part.count == 0)
@@ -35,8 +33,7 @@ import Testing
         #expect(try store("f").part().text == "abc")
     }
 
-    @Test("What was left of one file of an offer is continued by an offer of that file alone")
-    func alone() throws {
+    @Test func `What was left of one file of an offer is continued by an offer of that file alone`() throws {
         do {
             let store = try store("a", "b", "c/", "c/d")
             for index in [0, 1, 3] { try store.part(index).write("ab\(index)") }
@@ -45,8 +42,7 @@ import Testing
         #expect(try store("c/d").part().text == "ab3")
     }
 
-    @Test("A part under a numbered name is found, even if the name before it is free now")
-    func numbered() throws {
+    @Test func `A part under a numbered name is found, even if the name before it is free now`() throws {
         make("f", "old")
         try left("f", "abc")
         #expect(exists("f (2).part"))
@@ -56,8 +52,7 @@ import Testing
         #expect(try part.keep("abc") == path("f (2)"))
     }
 
-    @Test("A folder continues in the folder that it began in")
-    func continuedFolder() throws {
+    @Test func `A folder continues in the folder that it began in`() throws {
         mkdir(path("d"), 0o700)
         do {
             let store = try store("d/", "d/a", "d/b")
@@ -72,8 +67,7 @@ import Testing
         #expect(names == ["d", "d (2)"] && names("d") == [] && names("d (2)") == ["a", "b"])
     }
 
-    @Test("A transfer that another store continues is not touched")
-    func locked() throws {
+    @Test func `A transfer that another store continues is not touched`() throws {
         let part = try store("f").part()
         try part.write("abc")
         let second = try store("f").part()
@@ -83,16 +77,14 @@ import Testing
         #expect(try part.keep("abc") == path("f"))
     }
 
-    @Test("One file cannot be received twice at once")
-    func twice() throws {
+    @Test func `One file cannot be received twice at once`() throws {
         let store = try store("f", "f")
         let part = try store.part(0)
         #expect(throws: FileFailure.self) { try store.part(1) }
         withExtendedLifetime(part) {}
     }
 
-    @Test("An offer of many files needs few open files, and loses none of them")
-    func many() throws {
+    @Test func `An offer of many files needs few open files, and loses none of them`() throws {
         let names = (0..<60).map { "f\($0)" }
         let items = names.map { FileItem(path: $0, size: 3) }
         let store = try store(items)
@@ -119,8 +111,7 @@ import Testing
 
     // MARK: What stays
 
-    @Test("A kept file is known to be kept until the sender knows it as well")
-    func kept() throws {
+    @Test func `A kept file is known to be kept until the sender knows it as well`() throws {
         try store("f").receive("abc")
         #expect(names == ["f", "f.part"])
         unlink(path("f"))
@@ -131,8 +122,7 @@ import Testing
         #expect(names == [])
     }
 
-    @Test("A kept file that changed since becomes another file")
-    func anew() throws {
+    @Test func `A kept file that changed since becomes another file`() throws {
         try store("f").receive("abc")
         try store("f").openAnew(0).write("de")
         #expect(text("f") == "abc")
@@ -148,8 +138,7 @@ import Testing
         #expect(names == ["f", "f (2)"])
     }
 
-    @Test("A transfer that never had a byte leaves nothing")
-    func nothing() throws {
+    @Test func `A transfer that never had a byte leaves nothing`() throws {
         do {
             let store = try store("f", "d/", "d/e/", "d/e/g")
             let parts = [try store.part(0), try store.part(3)]
@@ -159,8 +148,7 @@ import Testing
         #expect(names == [])
     }
 
-    @Test("What never had a byte is removed while the transfer goes on, so its end need not look at each")
-    func nothingOfMany() throws {
+    @Test func `Parts that never had a byte are removed while the transfer goes on`() throws {
         let store = try store((0..<60).map { FileItem(path: "f\($0)", size: 3) })
         for index in 0..<60 { _ = try store.part(index) }
         #expect(names.count < 30)
@@ -168,10 +156,7 @@ import Testing
         #expect(text("f3") == "abc")
     }
 
-    @Test(
-        "A folder that the sender knows of stays when the transfer is cut, and is the same when it is sent again"
-    )
-    func emptyFolder() throws {
+    @Test func `A folder that the sender knows of outlives a cut, and is found again`() throws {
         _ = try store("d/", "d/e/", "f").open(0)
         #expect(names == ["d", "d.part"])
         let store = try store("d/", "d/e/", "f")
@@ -182,8 +167,7 @@ import Testing
         #expect(names == ["d", "f"])
     }
 
-    @Test("The end removes what is complete, and leaves the rest to be continued")
-    func finish() throws {
+    @Test func `The end removes what is complete, and leaves the rest to be continued`() throws {
         do {
             let store = try store("a", "b", "d/", "d/e")
             try store.receive("abc", 0)
@@ -195,8 +179,7 @@ import Testing
         #expect(names == ["a", "b.part"])
     }
 
-    @Test("What was discarded is gone")
-    func discarded() throws {
+    @Test func `What was discarded is gone`() throws {
         do {
             let part = try store("f").part()
             try part.write("abc")
@@ -205,17 +188,15 @@ import Testing
         #expect(names == [])
     }
 
-    @Test("A file whose folder was moved is not kept, and the reason is said")
-    func moved() throws {
+    @Test func `A file whose folder was moved is not kept, and the reason is said`() throws {
         let part = try store("f").part()
         try part.write("abc")
         rename(inbox, "\(outer.path)/elsewhere")
         #expect(failure { try part.keep("abc") }?.description.contains("was moved or removed") == true)
     }
 
-    @Test(
-        "What somebody put in the place of the data does not get the file's name", arguments: [true, false])
-    func replacedData(_ replaces: Bool) throws {
+    @Test(arguments: [true, false])
+    func `What somebody put in the place of the data does not get the file's name`(_ replaces: Bool) throws {
         let part = try store("f", replacing: replaces).part()
         try part.write("abc")
         unlink(path("f.part/\(key("f"))"))
@@ -225,8 +206,8 @@ import Testing
         #expect(!exists("f") && text("f.part/\(key("f"))") == "of another program")
     }
 
-    @Test("It is noticed that another program has opened a part", arguments: [O_RDONLY, O_WRONLY])
-    func opened(_ mode: Int32) throws {
+    @Test(arguments: [O_RDONLY, O_WRONLY])
+    func `It is noticed that another program has opened a part`(_ mode: Int32) throws {
         let part = try store("f").part()
         try part.write("abc")
         #expect(part.isUntouched)
@@ -236,5 +217,58 @@ import Testing
         #expect(!part.isUntouched)
         let file = OpenDescriptor(open(data, mode | O_NONBLOCK))
         #expect(file.number >= 0 && !part.isUntouched)
+    }
+
+    // MARK: The list of what is unfinished
+
+    private func unfinished() throws -> [UnfinishedTransfer] { try ReceivingFolder(inbox).unfinished() }
+
+    @Test func `What is left is listed with its sender, its name and how much there is`() throws {
+        make("other.part", "not of a transfer")
+        do {
+            let store = try store("a\n", "d/b", "d/c", "e")
+            try store.part(0).write("abc")
+            try store.receive("abc", 1)
+            try store.part(2).write("ab")
+            try store.receive("abc", 3)
+        }
+        let list = try unfinished()
+        #expect(list.map(\.path) == [path("a_.part"), path("d.part"), path("e.part")])
+        #expect(list.map(\.name) == ["a\n", "d", "e"])
+        #expect(list.map(\.sender) == [sender, sender, sender])
+        #expect(list.map(\.partialBytes) == [3, 2, 0])
+        #expect(list.map(\.keptFiles) == [0, 1, 1])
+        #expect(list.allSatisfy { $0.lastChange > 1_600_000_000_000_000_000 })
+    }
+
+    @Test func `A note that is a link is not read`() throws {
+        try left("f", "abc")
+        rename(path("f.part/note"), path("note"))
+        symlink(path("note"), path("f.part/note"))
+        #expect(try unfinished().isEmpty)
+    }
+
+    @Test func `What is removed cannot be continued; whole files stay`() throws {
+        do {
+            let store = try store("d/b", "d/c")
+            try store.receive("abc", 0)
+            try store.part(1).write("ab")
+        }
+        let transfer = try #require(try unfinished().first)
+        try ReceivingFolder(inbox).remove(transfer)
+        #expect(names == ["d"] && names("d") == ["b"])
+        #expect(throws: Never.self) { try ReceivingFolder(inbox).remove(transfer) }
+    }
+
+    @Test(arguments: ["in use", "other files"])
+    func `What is being received, or has other files in its folder, is not removed`(reason: String) throws {
+        try left("f", "abc")
+        let part = reason == "in use" ? try store("f").part() : nil
+        if part == nil { make("f.part/mine", "mine") }
+        let transfer = try #require(try unfinished().first)
+        let refusal = failure { try ReceivingFolder(inbox).remove(transfer) }
+        #expect(refusal?.description.contains(reason) == true)
+        if part == nil { #expect(text("f.part/mine") == "mine") }
+        withExtendedLifetime(part) {}
     }
 }

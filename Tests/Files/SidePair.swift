@@ -1,11 +1,13 @@
 import NighCore
 import NighFiles
 import NighTestKit
+import Testing
 
 /// A sender and a receiver, joined by two byte streams of limited length that a test moves on.
 final class SidePair {
     let outgoing: OutgoingFiles
     let incoming = IncomingFiles()
+    let files: MemoryFiles
     let disk: MemoryDisk
     private var toReceiver: [UInt8] = []
     private var toSender: [UInt8] = []
@@ -27,12 +29,29 @@ final class SidePair {
     static let window = 256 << 10
 
     init(
-        _ files: MemoryFiles, on disk: MemoryDisk, seed: UInt64 = 1, metadata: [UInt8] = [],
+        _ files: MemoryFiles, on disk: MemoryDisk = MemoryDisk(), seed: UInt64 = 1, metadata: [UInt8] = [],
         version: FileVersion = .first
     ) {
         outgoing = OutgoingFiles(files, metadata: metadata, version: version)
+        self.files = files
         self.disk = disk
         generator = SeededGenerator(seed: seed)
+    }
+
+    convenience init(_ files: [(path: String, bytes: [UInt8])], pipes: Set<Int> = []) {
+        self.init(MemoryFiles(files, pipes: pipes))
+    }
+
+    /// Moves both sides until both have ended, and expects that the transfer is complete for both.
+    func expectCompletion(_ sourceLocation: SourceLocation = #_sourceLocation) {
+        #expect(run(), sourceLocation: sourceLocation)
+        #expect(sent?.isComplete == true, sourceLocation: sourceLocation)
+        #expect(received?.isComplete == true, sourceLocation: sourceLocation)
+    }
+
+    /// Moves both sides until nothing moves any more, and expects that they wait.
+    func expectWait(_ sourceLocation: SourceLocation = #_sourceLocation) {
+        #expect(!run(), sourceLocation: sourceLocation)
     }
 
     /// Moves both sides until both have ended, nothing moves any more, or `turns` are over. Returns whether both have
@@ -106,6 +125,38 @@ final class SidePair {
         bytes.withUnsafeBytes { side.receive(UnsafeRawBufferPointer(rebasing: $0[..<count])) }
         bytes.removeFirst(count)
         return true
+    }
+}
+
+extension TransferSide {
+    func receive(_ records: FileRecord...) {
+        for record in records { record.bytes.withUnsafeBytes { receive($0) } }
+    }
+
+    /// Works until the side waits or has ended. Returns the records that it has sent, and its ending.
+    @discardableResult
+    func settle() -> (sent: [FileRecord], ending: TransferEnding?) {
+        var cutter = RecordCutter()
+        var sent: [FileRecord] = []
+        while true {
+            switch work() {
+            case .send(let bytes):
+                try? cutter.cut(bytes) { part throws(WireError) in
+                    if case .record(let record) = part { sent.append(record) }
+                }
+            case .again: continue
+            case .wait, .waitForInput, .waitForRoom, .finish: return (sent, nil)
+            case .over(let ending): return (sent, ending)
+            }
+        }
+    }
+}
+
+extension MemoryDisk {
+    /// Has a file that an earlier transfer of the same offer kept.
+    func keep(_ name: String, _ bytes: [UInt8]) {
+        files[name] = bytes
+        kept[name] = (name, bytes.withUnsafeBytes { SHA256.hash($0) })
     }
 }
 

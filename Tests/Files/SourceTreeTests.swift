@@ -35,30 +35,20 @@ import Testing
 
     // MARK: Walking
 
-    @Test("A folder stands before its content, in the order of the bytes of the names")
-    func order() throws {
-        make(
-            "photos/", "photos/b", "photos/B", "photos/ä", "photos/a/", "photos/a/x", "photos/empty/", "z",
-            "y")
-        let tree = try tree("z", "photos", "y")
-        #expect(
-            tree.items.map(\.path) == [
-                "z", "photos", "photos/B", "photos/a", "photos/a/x", "photos/b", "photos/empty", "photos/ä",
-                "y",
-            ])
-        #expect(tree.items.map(\.kind).filter { $0 == .folder }.count == 3)
-    }
-
-    @Test("An item has the size and the time of its file")
-    func facts() throws {
-        make("f")
+    @Test func `A folder stands before its content, in the order of the bytes of the names`() throws {
+        make("photos/", "photos/b", "photos/B", "photos/ä", "photos/a/", "photos/a/x", "photos/empty/", "z")
         var times = [timespec(tv_sec: 5, tv_nsec: 6), timespec(tv_sec: 7, tv_nsec: 8)]
-        try #require(utimensat(AT_FDCWD, path("f"), &times, 0) == 0)
-        #expect(try tree("f").items == [FileItem(path: "f", size: 12, modified: 7_000_000_008)])
+        try #require(utimensat(AT_FDCWD, path("z"), &times, 0) == 0)
+        let items = try tree("z", "photos").items
+        #expect(
+            items.map(\.path) == [
+                "z", "photos", "photos/B", "photos/a", "photos/a/x", "photos/b", "photos/empty", "photos/ä",
+            ])
+        #expect(items.filter { $0.kind == .folder }.map(\.path) == ["photos", "photos/a", "photos/empty"])
+        #expect(items.first == FileItem(path: "z", size: 12, modified: 7_000_000_008))
     }
 
-    @Test("What is no file or folder is not sent from a folder, and is named")
-    func skipped() throws {
+    @Test func `What is no file or folder is not sent from a folder, and is named`() throws {
         make("d/", "d/f", "d/g/")
         symlink(path("d/f"), path("d/link"))
         symlink("..", path("d/g/up"))
@@ -72,8 +62,7 @@ import Testing
             ])
     }
 
-    @Test("A symbolic link that the user names is followed")
-    func namedLink() throws {
+    @Test func `A symbolic link that the user names is followed`() throws {
         make("d/", "d/f")
         symlink(path("d"), path("folder"))
         symlink(path("d/f"), path("file"))
@@ -83,21 +72,13 @@ import Testing
         #expect(try text(tree.open(2)) == "content of d/f")
     }
 
-    @Test(
-        "A path that ends without a name gets the name of its folder",
-        arguments: ["d/.", "d/e/..", "d/", "d/./"])
-    func noName(_ name: String) throws {
+    @Test(arguments: ["d/.", "d/e/..", "d/", "d/./"])
+    func `A path that ends without a name gets the name of its folder`(_ name: String) throws {
         make("d/", "d/e/")
         #expect(try tree(name).items.map(\.path) == ["d", "d/e"])
     }
 
-    @Test("What has no name is not sent")
-    func root() {
-        #expect(throws: FileFailure.self) { try SourceTree([.path("/")], giveUp: .zero) }
-    }
-
-    @Test("Two files that would arrive under one name are refused, and both are named")
-    func sameName() throws {
+    @Test func `Two files that would arrive under one name are refused, and both are named`() throws {
         make("d/", "d/f", "f")
         let refusal = failure { _ = try tree("f", "d/f") }
         #expect(refusal?.description.contains("\(path("f")) and \(path("d/f"))") == true)
@@ -107,22 +88,21 @@ import Testing
         #expect(try text(renamed.open(1)) == "content of d/f")
     }
 
-    @Test("A name that leads elsewhere cannot be chosen", arguments: ["", "a/b", "..", ".", "a\u{0}b"])
-    func chosenName(_ name: String) {
+    @Test(arguments: ["", "a/b", "..", ".", "a\u{0}b"])
+    func `A name that leads elsewhere cannot be chosen, and a path without a name is not sent`(name: String) {
         make("f")
+        #expect(throws: FileFailure.self) { try SourceTree([.path("/")], giveUp: .zero) }
         #expect(throws: FileFailure.self) { try SourceTree([.path(path("f"), as: name)], giveUp: .zero) }
     }
 
-    @Test("More files than the limit are refused, with the limit")
-    func limit() throws {
+    @Test func `More files than the limit are refused, with the limit`() throws {
         make("d/", "d/a", "d/b")
         #expect(try tree("d", limit: 3).items.count == 3)
         symlink("a", path("d/c"))
         #expect(failure { _ = try tree("d", limit: 3) }?.description.contains("more than 3 ") == true)
     }
 
-    @Test("A path with too many names is refused")
-    func depth() throws {
+    @Test func `A path with too many names is refused`() throws {
         make("d/")
         for level in 1..<FileItem.mostComponents { make("d" + String(repeating: "/d", count: level) + "/") }
         #expect(try tree("d").items.count == FileItem.mostComponents)
@@ -130,8 +110,7 @@ import Testing
         #expect(failure { _ = try tree("d") }?.description.contains("too deep") == true)
     }
 
-    @Test("A name that is not UTF-8 is sent; one that looks the same is skipped")
-    func notText() throws {
+    @Test func `A name that is not UTF-8 is sent; one that looks the same is skipped`() throws {
         make("d/")
         let names = [0xFE, 0xFF].map { last in
             path("d/a").utf8CString.dropLast() + [CChar(bitPattern: last), 0]
@@ -150,8 +129,7 @@ import Testing
 
     // MARK: Opening
 
-    @Test("Any part of a file can be read, and it ends where it ends")
-    func reading() throws {
+    @Test func `Any part of a file can be read, and it ends where it ends`() throws {
         make("f")
         let file = try tree("f").open(0)
         #expect(file.isSeekable)
@@ -214,8 +192,8 @@ import Testing
         _ = Array(text.utf8).withUnsafeBytes { file.write($0) }
     }
 
-    @Test("A file that changed since it was offered is not opened", arguments: changes.indices)
-    func changed(_ index: Int) throws {
+    @Test(arguments: changes.indices)
+    func `A file that changed since it was offered is not opened`(_ index: Int) throws {
         make("d/", "d/f")
         let tree = try tree("d")
         Self.changes[index].1(path("d/f"))
@@ -223,8 +201,7 @@ import Testing
         #expect(refusal?.fault.reason == .changed, "\(Self.changes[index].0)")
     }
 
-    @Test("A file in a folder that became a link is not opened")
-    func changedFolder() throws {
+    @Test func `A file in a folder that became a link is not opened`() throws {
         make("d/", "d/e/", "d/e/f")
         let tree = try tree("d")
         rename(path("d/e"), path("elsewhere"))
@@ -232,44 +209,33 @@ import Testing
         #expect(failure { _ = try tree.open(2) }?.fault.reason == .changed)
     }
 
-    @Test("A file that changes while it is read is reported as changed")
-    func changedMeanwhile() throws {
+    @Test func `A file that changes while it is read, or is read in part, is reported as changed`() throws {
         make("f")
         let file = try tree("f").open(0)
+        #expect(failure { try file.checkUnchanged(11) }?.fault.reason == .changed)
         Self.append("x", path("f"))
         #expect(failure { try file.checkUnchanged(12) }?.fault.reason == .changed)
     }
 
-    @Test("A file of which not everything was read is reported as changed")
-    func cutShort() throws {
-        make("f")
-        let file = try tree("f").open(0)
-        #expect(failure { try file.checkUnchanged(11) }?.fault.reason == .changed)
-    }
-
     // MARK: What can be read only once
 
-    @Test(
-        "A file that the kernel makes up has no size, and its real content",
-        arguments: ["/proc/version", "/sys/class/net/lo/mtu"])
-    func kernelFile(_ name: String) throws {
-        let tree = try SourceTree([.path(name)], giveUp: .zero)
-        #expect(tree.items.map(\.size) == [nil] && tree.items.map(\.modified) == [nil])
-        let file = try tree.open(0)
+    @Test(arguments: [
+        ("/proc/version", "version"), ("/sys/class/net/lo/mtu", "mtu"),
+        ("/proc/sys/kernel/random", "random/boot_id"),
+    ])
+    func `A file that the kernel makes up has no size, and its real content`(path: String, name: String)
+        throws
+    {
+        let tree = try SourceTree([.path(path)], giveUp: .zero)
+        let index = try #require(tree.items.firstIndex { $0.path == name })
+        #expect(tree.items[index].size == nil && tree.items[index].modified == nil)
+        let file = try tree.open(index)
         #expect(!file.isSeekable)
-        #expect(try text(file) == TemporaryFolder.text(of: name))
+        let folder = path[...path.lastIndex(of: "/")!]
+        #expect(try text(file) == TemporaryFolder.text(of: "\(folder)\(name)"))
     }
 
-    @Test("A file that the kernel makes up in a folder is recognised")
-    func kernelFolder() throws {
-        let tree = try SourceTree([.path("/proc/sys/kernel/random")], giveUp: .zero)
-        let index = try #require(tree.items.firstIndex { $0.path == "random/boot_id" })
-        #expect(tree.items[index].size == nil)
-        #expect(try text(tree.open(index)) == TemporaryFolder.text(of: "/proc/sys/kernel/random/boot_id"))
-    }
-
-    @Test("An empty file and a file with a hole have their sizes")
-    func withoutBlocks() throws {
+    @Test func `An empty file and a file with a hole have their sizes`() throws {
         _ = files.file("empty", "")
         _ = files.file("hole", "")
         truncate(path("hole"), 10_000)
@@ -279,8 +245,7 @@ import Testing
         #expect(try tree("d").items.map(\.size) == [0, 0, 10_000])
     }
 
-    @Test("What is written into a pipe can be read once, in pieces, up to the end")
-    func pipe() throws {
+    @Test func `What is written into a pipe can be read once, in pieces, up to the end`() throws {
         try #require(mkfifo(path("pipe"), 0o600) == 0)
         let tree = try tree("pipe")
         #expect(tree.items.map(\.size) == [nil])
@@ -296,8 +261,7 @@ import Testing
         #expect(throws: FileFailure.self) { try text(tree.open(0)) }
     }
 
-    @Test("The wait for a program that writes into a pipe ends")
-    func nobodyWrites() throws {
+    @Test func `The wait for a program that writes into a pipe ends`() throws {
         try #require(mkfifo(path("pipe"), 0o600) == 0)
         let file = try tree("pipe").open(0)
         let refusal = failure { _ = try text(file) }

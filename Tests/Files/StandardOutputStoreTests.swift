@@ -20,8 +20,7 @@ import Testing
         return (StandardOutput(file.number), path)
     }
 
-    @Test("A file is written once, and nothing that was written is read or taken back")
-    func once() throws {
+    @Test func `A file is written once, and nothing that was written is read or taken back`() throws {
         let (output, path) = output()
         let part = try store(output, "f").part()
         try part.write("abc")
@@ -34,8 +33,7 @@ import Testing
         #expect(TemporaryFolder.text(of: path) == "abcdef")
     }
 
-    @Test("Nothing is written behind what a transfer has begun to write")
-    func second() throws {
+    @Test func `Nothing is written behind what a transfer has begun to write`() throws {
         let (output, _) = output()
         _ = try store(output, "f").part()
         try store(output, "g").part().write("abc")
@@ -45,16 +43,14 @@ import Testing
         }
     }
 
-    @Test("Folders and several files are refused")
-    func refused() {
+    @Test func `Folders and several files are refused`() {
         let (output, _) = output()
         #expect(throws: FileFailure.self) { try store(output, "f", "g").part() }
         let folder = StandardOutputStore(output, items: [FileItem(.folder, path: "d", size: 0)])
         #expect(throws: FileFailure.self) { try folder.part() }
     }
 
-    @Test("A write that failed half way is repeated without its first half")
-    func repeatedWrite() throws {
+    @Test func `A write that failed half way is repeated without its first half`() throws {
         var ends: [Int32] = [0, 0]
         try #require(pipe(&ends) == 0)
         let (reading, writing) = (OpenDescriptor(ends[0]), OpenDescriptor(ends[1]))
@@ -75,8 +71,7 @@ import Testing
         #expect(failures > 0 && come == bytes && part.count == bytes.count)
     }
 
-    @Test("A full disk is reported as one")
-    func fullDisk() throws {
+    @Test func `A full disk is reported as one`() throws {
         let full = OpenDescriptor(open("/dev/full", O_WRONLY))
         let part = try store(StandardOutput(full.number), "f").part()
         #expect(failure { try part.write("abc") }?.fault.reason == .noSpace)

@@ -1,6 +1,5 @@
 import NighCore
 import NighFiles
-import NighMemory
 import NighTestKit
 import Testing
 
@@ -10,50 +9,43 @@ import Testing
     ///
     /// `@unchecked Sendable`: everything happens on the one virtual loop.
     private final class Transfer: @unchecked Sendable {
-        let loop = VirtualEventLoop()
         let disk = MemoryDisk()
         let outgoing: OutgoingFiles
         let incoming = IncomingFiles()
-        private var sessions: [Session] = []
+        private let pair: VirtualPair<TestLayer>
+        private let arrivals = Arrivals()
         private var opened: ByteStream?
-        private var arrived: ByteStream?
         private var sending: TransferSteps?
         private var receiving: TransferSteps?
         private(set) var sent: TransferEnding?
         private(set) var received: TransferEnding?
 
+        /// `@unchecked Sendable`: everything happens on the one virtual loop.
+        private final class Arrivals: @unchecked Sendable {
+            var stream: ByteStream?
+        }
+
         init(_ files: MemoryFiles) throws {
             outgoing = OutgoingFiles(files)
-            let hub = MemoryHub()
-            for number: UInt64 in [1, 2] {
-                var configuration = SessionConfiguration(
-                    service: "files", name: DisplayName(fitting: "m\(number)"))
-                configuration.seed = number
-                configuration.layers = [TestLayer(streams: .files) { [unowned self] in arrived = $0 }]
-                let session = Session(
-                    configuration, identity: .ephemeral(seed: number),
-                    transports: [MemoryTransport(hub: hub, address: "m\(number)")], loop: loop)
-                session.start(
-                    onEvent: {
-                        if case .invited(let invitation) = $0 { invitation.accept() }
-                    }, onMessage: { _, _ in })
-                sessions.append(session)
+            pair = try VirtualPair(service: "files") { [arrivals] in
+                TestLayer(streams: .files) { arrivals.stream = $0 }
             }
-            try loop.run(for: .seconds(1))
-            sessions[0].invite(sessions[1].id) { _ in }
-            try loop.run(for: .seconds(1))
-            sessions[0].openStream(named: "files", to: sessions[1].id, for: .files) { [unowned self] in
-                opened = try? $0.get()
+            pair.puma.session.openStream(named: "files", to: pair.lynx.session.id, for: .files) {
+                [unowned self] in opened = try? $0.get()
             }
-            try loop.run(for: .seconds(1))
+            try pair.run()
             sending = TransferSteps(outgoing, on: try #require(opened))
         }
+
+        var loop: VirtualEventLoop { pair.loop }
 
         /// Moves the sender with `isSending`, the network, and the receiver with `isReading`.
         func run(turns: Int = 50, isSending: Bool = true, isReading: Bool = true) throws {
             for _ in 0..<turns {
                 if isSending, sent == nil { sent = try step(sending) }
-                if receiving == nil, let arrived { receiving = TransferSteps(incoming, on: arrived) }
+                if receiving == nil, let stream = arrivals.stream {
+                    receiving = TransferSteps(incoming, on: stream)
+                }
                 if isReading, received == nil { received = try step(receiving) }
                 if incoming.isDeciding { incoming.accept(into: disk.store(for: incoming.items)) }
             }
@@ -74,7 +66,7 @@ import Testing
 
         /// Says something in the place of the receiver, or of the sender.
         func say(_ records: FileRecord..., asSender isSender: Bool = false) throws {
-            let stream = try #require(isSender ? opened : arrived)
+            let stream = try #require(isSender ? opened : arrivals.stream)
             for record in records { try record.bytes.withUnsafeBytes { _ = try stream.tryWrite($0) } }
         }
 
@@ -98,8 +90,7 @@ import Testing
         }
     }
 
-    @Test("The receiver gets the reason of a sender that stops while the window is full")
-    func stopsWhileFull() throws {
+    @Test func `The receiver gets the reason of a sender that stops while the window is full`() throws {
         let transfer = try Transfer(MemoryFiles([("a", content(4 << 20))]))
         try transfer.begin()
         try transfer.run(isReading: false)
@@ -110,10 +101,7 @@ import Testing
         #expect(transfer.sent?.fault?.explanation == "the tapes are mixed up" && transfer.hasReason)
     }
 
-    @Test(
-        "A sender whose receiver has kept all and does not finish its stream waits for a while, and has sent all"
-    )
-    func receiverStays() throws {
+    @Test func `A sender waits only a while for the end of a receiver that has kept all`() throws {
         let transfer = try Transfer(MemoryFiles([("a", [1, 2, 3])]))
         try transfer.run(isReading: false)
         try transfer.say(.accept, .ready(index: 0))
@@ -126,8 +114,7 @@ import Testing
         #expect(transfer.sent?.isComplete == true)
     }
 
-    @Test("A receiver whose sender does not finish its stream waits for a while, and has received all")
-    func senderStays() throws {
+    @Test func `A receiver that has received all waits only a while for the end of its sender`() throws {
         let transfer = try Transfer(MemoryFiles([("a", [1, 2, 3])]))
         try transfer.say(
             .offer(count: 1, metadata: []), .item(FileItem(.folder, path: "f", size: 0)), asSender: true)
@@ -138,10 +125,8 @@ import Testing
         #expect(transfer.received?.isComplete == true)
     }
 
-    @Test(
-        "A receiver that has paused or has no room learns that the sender has stopped",
-        arguments: [true, false])
-    func stopsWhileNotRead(_ isPaused: Bool) throws {
+    @Test(arguments: [true, false])
+    func `A receiver that has paused or has no room learns that the sender stopped`(isPaused: Bool) throws {
         let transfer = try Transfer(MemoryFiles([("a", content(100_000))]))
         try transfer.begin()
         try transfer.run(isReading: false)

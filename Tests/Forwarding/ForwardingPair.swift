@@ -167,7 +167,7 @@ final class ForwardingPair {
         var error: NighError?
     }
 
-    let sessions: VirtualPair<ExposedPorts>
+    private let sessions: VirtualPair<ExposedPorts>
     let client: ForwardingClient
     let ports: Ports
 
@@ -186,17 +186,21 @@ final class ForwardingPair {
             ExposedPorts(policy, limits: limits, dialling: ports)
         }
         client = ForwardingClient(sessions.puma.session)
-        if isPaired {
-            sessions.lynx.session.trust.pair(sessions.puma.session.id, name: DisplayName(fitting: "puma"))
-        }
+        if isPaired { lynx.session.trust.pair(puma.session.id, name: DisplayName(fitting: "puma")) }
     }
+
+    var puma: VirtualPair<ExposedPorts>.Member { sessions.puma }
+    var lynx: VirtualPair<ExposedPorts>.Member { sessions.lynx }
+    var members: [VirtualPair<ExposedPorts>.Member] { [puma, lynx] }
+    /// The connections that each side has open.
+    var openCounts: [Int] { [client.counts.open, lynx.layer.counts.open] }
 
     /// A program of Puma's connects to a port of Lynx.
     func connect(to port: UInt16 = 22) -> (Program, Outcome) {
         let program = Program(on: sessions.loop)
         let outcome = Outcome()
         client.carry(
-            program, to: port, at: sessions.lynx.session.id, opened: { outcome.grace = $0 },
+            program, to: port, at: lynx.session.id, opened: { outcome.grace = $0 },
             closed: { _, _, error in
                 outcome.isClosed = true
                 outcome.error = error
@@ -214,14 +218,32 @@ final class ForwardingPair {
 
     func run(_ time: Duration = .seconds(2)) throws {
         try sessions.run(time)
-        for member in [sessions.puma, sessions.lynx] { #expect(member.session.inconsistencies == []) }
+        for member in members { #expect(member.session.inconsistencies == []) }
+    }
+
+    /// Breaks the link, and lets no other one be made.
+    func loseLink() {
+        for member in members {
+            member.faults.block(dials: .refuse)
+            member.faults.cut()
+        }
+    }
+
+    /// Has every new link take 25 ms each way, and this many bytes in a second.
+    func delayLinks(bytesPerSecond: Int? = nil) {
+        for member in members {
+            member.faults.plan.delay = .milliseconds(25)
+            member.faults.plan.bytesPerSecond = bytesPerSecond
+            member.faults.plan.direction = .outgoing
+            member.faults.cut()
+        }
     }
 
     /// Closes both sessions, after which nothing may be left.
     func close() throws {
         try sessions.close()
-        #expect(client.counts.open == 0 && sessions.lynx.layer.counts.open == 0)
-        #expect(client.heldByteCount == 0 && sessions.lynx.layer.heldByteCount == 0)
+        #expect(openCounts == [0, 0])
+        #expect(client.heldByteCount == 0 && lynx.layer.heldByteCount == 0)
     }
 }
 

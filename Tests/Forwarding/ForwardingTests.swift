@@ -5,8 +5,7 @@ import Testing
 @testable import NighForwarding
 
 @Suite("A forwarded connection") struct ForwardingTests {
-    @Test("carries bytes in both directions, and the end of each by itself")
-    func halfClose() throws {
+    @Test func `A connection carries bytes in both directions, and the end of each by itself`() throws {
         let pair = try ForwardingPair()
         let (puma, lynx, outcome) = try pair.open()
         let (question, answer) = (pattern(300_000), pattern(500_000, 7))
@@ -20,65 +19,51 @@ import Testing
         try pair.run()
         #expect(puma.received == answer && puma.hasEnd)
         #expect(outcome.isClosed && outcome.error == nil)
-        #expect(pair.client.counts.open == 0 && pair.sessions.lynx.layer.counts.open == 0)
+        #expect(pair.openCounts == [0, 0])
         try pair.close()
     }
 
-    @Test("is reset at the other end if the program at one end crashes, whichever end that is")
-    func resets() throws {
-        for isOpeningSide in [true, false] {
-            let pair = try ForwardingPair()
-            let (puma, lynx, outcome) = try pair.open()
-            puma.send(pattern(1_000))
-            lynx.send(pattern(1_000))
-            try pair.run()
-            let (crashed, other) = isOpeningSide ? (puma, lynx) : (lynx, puma)
-            crashed.crash()
-            try pair.run()
-            #expect(other.wasReset && outcome.isClosed && outcome.error != nil)
-            try pair.close()
-        }
-    }
-
-    @Test("is reset at both ends if the program at one end crashes after the other has finished")
-    func resetAfterEnd() throws {
+    @Test(arguments: [true, false], [true, false])
+    func `A program that crashes resets the connection at the other end`(
+        isOpeningSide: Bool, otherHasFinished: Bool
+    ) throws {
         let pair = try ForwardingPair()
         let (puma, lynx, outcome) = try pair.open()
-        puma.finish()
+        let (crashed, other) = isOpeningSide ? (puma, lynx) : (lynx, puma)
+        crashed.send(pattern(1_000))
+        other.send(pattern(1_000))
+        if otherHasFinished { other.finish() }
         try pair.run()
-        lynx.crash()
+        crashed.crash()
         try pair.run()
-        #expect(puma.wasReset && outcome.isClosed && outcome.error != nil)
+        #expect(other.wasReset && outcome.isClosed && outcome.error != nil)
         try pair.close()
     }
 
-    @Test("slows the program at one end to the speed of the one at the other, and keeps little")
-    func slowReaders() throws {
-        for isOpeningSide in [true, false] {
-            let pair = try ForwardingPair { $0.limits.streamWindow = 100_000 }
-            let (puma, lynx, _) = try pair.open()
-            let (writer, reader) = isOpeningSide ? (puma, lynx) : (lynx, puma)
-            reader.keeps = false
-            reader.reads = 0
-            writer.sendsForever = true
-            try pair.run(.seconds(60))
-            // Written and not sent, received and not read, what the program's socket holds, and a read on each side.
-            let most = 2 * 100_000 + (64 << 10) + 4 * (16 << 10)
-            #expect(writer.taken > 100_000 && writer.taken <= most, "\(writer.taken)")
-            for round in 1...5 {
-                reader.reads = round * 1_000_000
-                try pair.run(.seconds(10))
-                #expect(writer.taken >= round * 1_000_000 && writer.taken <= round * 1_000_000 + most)
-            }
-            writer.sendsForever = false
-            try pair.close()
+    @Test(arguments: [true, false])
+    func `A program is slowed to the speed of the one at the other end`(isOpeningSide: Bool) throws {
+        let pair = try ForwardingPair { $0.limits.streamWindow = 100_000 }
+        let (puma, lynx, _) = try pair.open()
+        let (writer, reader) = isOpeningSide ? (puma, lynx) : (lynx, puma)
+        reader.keeps = false
+        reader.reads = 0
+        writer.sendsForever = true
+        try pair.run(.seconds(60))
+        // Written and not sent, received and not read, what the program's socket holds, and a read on each side.
+        let most = 2 * 100_000 + (64 << 10) + 4 * (16 << 10)
+        #expect(writer.taken > 100_000 && writer.taken <= most, "\(writer.taken)")
+        for round in 1...5 {
+            reader.reads = round * 1_000_000
+            try pair.run(.seconds(10))
+            #expect(writer.taken >= round * 1_000_000 && writer.taken <= round * 1_000_000 + most)
         }
+        writer.sendsForever = false
+        try pair.close()
     }
 
-    @Test("loses and repeats nothing while the link is cut again and again")
-    func cuts() throws {
+    @Test func `A connection loses and repeats nothing while the link is cut again and again`() throws {
         let pair = try ForwardingPair()
-        pair.sessions.puma.faults.plan.bytesPerSecond = 200_000
+        pair.puma.faults.plan.bytesPerSecond = 200_000
         let (puma, lynx, outcome) = try pair.open()
         let (up, down) = (pattern(2_000_000), pattern(2_000_000, 99))
         puma.send(up)
@@ -87,53 +72,38 @@ import Testing
         lynx.finish()
         for _ in 0..<20 {
             try pair.run(.milliseconds(900))
-            pair.sessions.puma.faults.cut()
+            pair.puma.faults.cut()
         }
-        pair.sessions.puma.faults.plan.bytesPerSecond = nil
+        pair.puma.faults.plan.bytesPerSecond = nil
         try pair.run(.seconds(60))
         #expect(lynx.received == up && puma.received == down)
         #expect(outcome.isClosed && outcome.error == nil)
         try pair.close()
     }
 
-    @Test("waits for another link as long as both sides keep their conversation")
-    func grace() throws {
+    @Test func `A connection waits for another link as long as both sides keep their conversation`() throws {
         let pair = try ForwardingPair { $0.timings.grace = .seconds(600) }
         let (puma, lynx, outcome) = try pair.open()
         #expect(outcome.grace == .seconds(600))
-        let members = [pair.sessions.puma, pair.sessions.lynx]
-        for member in members {
-            member.faults.block(dials: .refuse)
-            member.faults.cut()
-        }
+        pair.loseLink()
         puma.send(pattern(50_000))
         try pair.run(.seconds(540))
         #expect(lynx.received.isEmpty && !outcome.isClosed)
-        for member in members { member.faults.unblock() }
+        for member in pair.members { member.faults.unblock() }
         try pair.run(.seconds(10))
         #expect(lynx.received == pattern(50_000) && !outcome.isClosed)
-        for member in members {
-            member.faults.block(dials: .refuse)
-            member.faults.cut()
-        }
+        pair.loseLink()
         try pair.run(.seconds(640))
         #expect(outcome.isClosed && outcome.error != nil && puma.wasReset && lynx.wasReset)
         try pair.close()
     }
 
-    @Test("is one of 64 that carry bytes at the same time")
-    func many() throws {
+    @Test func `64 connections carry bytes at the same time`() throws {
         let pair = try ForwardingPair()
-        var outcomes: [ForwardingPair.Outcome] = []
-        var programs: [Program] = []
-        for _ in 0..<64 {
-            let (program, outcome) = pair.connect()
-            programs.append(program)
-            outcomes.append(outcome)
-        }
+        let connections = (0..<64).map { _ in pair.connect() }
         try pair.run()
         #expect(pair.ports.accepted.count == 64)
-        for (number, program) in programs.enumerated() {
+        for (number, (program, _)) in connections.enumerated() {
             program.send(pattern(40_000, number))
             program.finish()
         }
@@ -144,23 +114,18 @@ import Testing
             lynx.finish()
         }
         try pair.run(.seconds(5))
-        for (number, program) in programs.enumerated() {
+        for (number, (program, outcome)) in connections.enumerated() {
             #expect(program.received == pattern(40_000, number))
+            #expect(outcome.isClosed && outcome.error == nil)
         }
-        #expect(outcomes.allSatisfy { $0.isClosed && $0.error == nil })
         try pair.close()
     }
 
-    @Test("grows its window with what the link carries in a round trip, so that a long way is no slow one")
-    func longWay() throws {
+    @Test func `A connection grows its window with what the link carries in a round trip`() throws {
         let pair = try ForwardingPair { $0.limits.streamWindow = 32 << 10 }
         let (puma, lynx, _) = try pair.open()
         lynx.keeps = false
-        for member in [pair.sessions.puma, pair.sessions.lynx] {
-            member.faults.plan.delay = .milliseconds(25)
-            member.faults.plan.direction = .outgoing
-            member.faults.cut()
-        }
+        pair.delayLinks()
         puma.sendsForever = true
         try pair.run(.seconds(5))
         let before = lynx.receivedCount
@@ -171,17 +136,11 @@ import Testing
         try pair.close()
     }
 
-    @Test("keeps its window on a slow link, where messages would only wait longer")
-    func slowLink() throws {
+    @Test func `A connection keeps its window on a slow link`() throws {
         let pair = try ForwardingPair()
         let (puma, lynx, _) = try pair.open()
         lynx.keeps = false
-        for member in [pair.sessions.puma, pair.sessions.lynx] {
-            member.faults.plan.delay = .milliseconds(25)
-            member.faults.plan.bytesPerSecond = 200_000
-            member.faults.plan.direction = .outgoing
-            member.faults.cut()
-        }
+        pair.delayLinks(bytesPerSecond: 200_000)
         puma.sendsForever = true
         try pair.run(.seconds(60))
         let most = 2 * (256 << 10) + 4 * (16 << 10)

@@ -10,11 +10,10 @@ import Testing
         try Child(Self.script, ["--connect", "127.0.0.1", address, name], reads: true)
     }
 
-    @Test("sends and hears each line once and in order over three cuts, and leaves when all have arrived")
-    func cuts() throws {
+    @Test func `A guest in Python sends and hears each line once and in order over three cuts`() throws {
         let host = try GuestHost("nigh", ["chat"], in: folder)
-        let wire = try CuttableWire(to: host)
-        let guest = try guest(wire.url(of: host), "Änne 🐆")
+        let wire = try CuttableWire(toPort: host.port)
+        let guest = try guest(host.url.replacing(":\(host.port)/", with: ":\(wire.port)/"), "Änne 🐆")
         try guest.error(with: "joined Puma")
         try host.program.line(with: "Änne 🐆", "has joined, over web")
         // More than one message holds.
@@ -48,8 +47,7 @@ import Testing
         #expect(heard.filter { !parts.contains($0) } == said)
     }
 
-    @Test("shows why it is refused with a code that is unknown, and with one that was used")
-    func refused() throws {
+    @Test func `A guest in Python shows why it is refused with an unknown or a used code`() throws {
         let host = try GuestHost("nigh", ["chat"], in: folder)
         let token = String(repeating: "a", count: 26)
         let unknown = try guest("\(host.url.prefix { $0 != "#" })#\(token)", "Anna").end()

@@ -27,13 +27,11 @@ final class GuestHost {
             program, arguments + ["--web", "--name", "Puma", "-t", "tcp:mdns=off,web:port=0"],
             environment: [
                 "XDG_DATA_HOME": folder.path, "XDG_RUNTIME_DIR": folder.path, "NO_COLOR": "1",
-                "COLUMNS": "120",
-                "LC_ALL": "C.UTF-8",
+                "COLUMNS": "120", "LC_ALL": "C.UTF-8",
             ], reads: true)
         try self.program.line(with: "Not encrypted")
         let shown = self.program.lines
-        let code = shown.filter { line in line.contains { "▀▄█".contains($0) } }
-        let url = try QRCodeReader.text(in: code, on: .dark)
+        let url = try Self.url(inCodeOf: shown)
         guard shown.contains(where: { $0.hasSuffix("open  \(url)") }),
             let match = url.wholeMatch(of: #/http:\/\/([^:\/]+):(\d+)\/#[a-z2-7]{26}/#),
             let port = Int(match.2)
@@ -42,6 +40,11 @@ final class GuestHost {
         name = String(match.1)
         self.port = port
     }
+
+    /// The address in the code that these lines of a terminal show.
+    static func url(inCodeOf lines: [String]) throws -> String {
+        try QRCodeReader.text(in: lines.filter { line in line.contains { "▀▄█".contains($0) } }, on: .dark)
+    }
 }
 
 /// A wire between a browser and a host, which can be cut.
@@ -49,8 +52,6 @@ final class CuttableWire {
     private let cutter: Child
     private var count = 0
     let port: Int
-
-    convenience init(to host: GuestHost) throws { try self.init(toPort: host.port) }
 
     init(toPort target: Int) throws {
         cutter = try Child(BuiltPackages.root + "/Tests/Browsers/driver/cutter", ["\(target)"], reads: true)
@@ -61,9 +62,6 @@ final class CuttableWire {
     }
 
     deinit { cutter.closeInput() }
-
-    /// The address of the page over this wire.
-    func url(of host: GuestHost) -> String { host.url.replacing(":\(host.port)/", with: ":\(port)/") }
 
     /// Cuts all connections at once.
     func cut() throws {

@@ -9,51 +9,44 @@ import Testing
 
     private func after(_ milliseconds: Int64) -> Moment { start + .milliseconds(milliseconds) }
 
-    @Test("invite a peer once when it becomes available")
-    func once() {
+    /// Invitations of Puma, which was found and invited at the start.
+    private func invited() -> AutomaticInvitations {
         var invitations = AutomaticInvitations()
         invitations.available(puma, at: start)
         #expect(invitations.nextMoment == start)
         #expect(invitations.takeDue(at: start) == [puma])
+        return invitations
+    }
+
+    @Test func `A peer that becomes available is invited once`() {
+        var invitations = invited()
         invitations.available(puma, at: after(1))
         #expect(invitations.takeDue(at: after(100_000)) == [])
         #expect(invitations.nextMoment == nil)
     }
 
-    @Test("are repeated after failures, with pauses that grow to 30 s")
-    func backOff() {
-        var invitations = AutomaticInvitations()
-        invitations.available(puma, at: start)
+    @Test func `An invitation that fails is repeated, with pauses that grow to 30 s`() {
+        var invitations = invited()
         var now = start
-        var pauses: [Int64] = []
-        for _ in 0..<9 {
-            #expect(invitations.takeDue(at: now) == [puma])
+        for pause: Int64 in [500, 1_000, 2_000, 4_000, 8_000, 16_000, 30_000, 30_000, 30_000] {
             invitations.failed(puma, because: NighError(.connecting, .linkLost), isPaired: false, at: now)
-            let next = invitations.nextMoment ?? now
-            pauses.append((next - now).nanoseconds / 1_000_000)
-            now = next
+            now = now + .milliseconds(pause)
+            #expect(invitations.nextMoment == now)
+            #expect(invitations.takeDue(at: now) == [puma])
         }
-        #expect(pauses == [500, 1_000, 2_000, 4_000, 8_000, 16_000, 30_000, 30_000, 30_000])
     }
 
-    @Test("wait as long as the peer requests")
-    func retryAfter() {
-        var invitations = AutomaticInvitations()
-        invitations.available(puma, at: start)
-        _ = invitations.takeDue(at: start)
+    @Test func `The next invitation waits as long as the peer requests`() {
+        var invitations = invited()
         var busy = NighError(.inviting, .busy)
         busy.retryAfter = .seconds(5)
         invitations.failed(puma, because: busy, isPaired: false, at: start)
         #expect(invitations.nextMoment == after(5_000))
     }
 
-    @Test(
-        "do not repeat an invitation that was declined or not answered, until the peer is lost and found",
-        arguments: [NighError(.inviting, .declined("no")), NighError(.inviting, .timedOut)])
-    func declined(_ error: NighError) {
-        var invitations = AutomaticInvitations()
-        invitations.available(puma, at: start)
-        _ = invitations.takeDue(at: start)
+    @Test(arguments: [NighError(.inviting, .declined("no")), NighError(.inviting, .timedOut)])
+    func `A peer that declines is invited again only when it was lost and found`(error: NighError) {
+        var invitations = invited()
         invitations.failed(puma, because: error, isPaired: false, at: start)
         invitations.available(puma, at: after(60_000))
         #expect(invitations.nextMoment == nil)
@@ -62,11 +55,8 @@ import Testing
         #expect(invitations.takeDue(at: after(70_000)) == [puma])
     }
 
-    @Test("wait for the pairing that the peer has to have, and for room if there is none")
-    func unpaired() {
-        var invitations = AutomaticInvitations()
-        invitations.available(puma, at: start)
-        _ = invitations.takeDue(at: start)
+    @Test func `Invitations wait for the pairing that the peer has to have, and for room`() {
+        var invitations = invited()
         let unpaired = NighError(.inviting, .notPaired)
         invitations.failed(puma, because: unpaired, isPaired: false, at: start)
         #expect(invitations.nextMoment == nil)
@@ -80,8 +70,7 @@ import Testing
         #expect(invitations.nextMoment == after(61_500))
     }
 
-    @Test("follow a conversation that failed, and not one that ended cleanly")
-    func afterConversations() {
+    @Test func `An invitation follows a conversation that failed, and not one that ended cleanly`() {
         var invitations = AutomaticInvitations()
         invitations.connected(puma)
         invitations.disconnected(puma, because: NighError(.conversing, .silent), at: start)
@@ -94,8 +83,7 @@ import Testing
         #expect(invitations.nextMoment == nil)
     }
 
-    @Test("do not reconnect a peer that the program disconnected")
-    func programLeft() {
+    @Test func `A peer that the program disconnected is not invited again`() {
         var invitations = AutomaticInvitations()
         invitations.connected(puma)
         invitations.finish(puma)

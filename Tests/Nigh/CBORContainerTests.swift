@@ -34,8 +34,7 @@ import Testing
 
     // MARK: Encoding
 
-    @Test("that are written in turns each get their own values")
-    func turns() throws {
+    @Test func `Containers that are written in turns each get their own values`() throws {
         let written = try encodeMap { map in
             var list = map.nestedUnkeyedContainer(forKey: "l")
             var inner = map.nestedContainer(keyedBy: Name.self, forKey: "m")
@@ -58,28 +57,8 @@ import Testing
         #expect(written == expected)
     }
 
-    @Test("of superclasses are written whenever their encoders are used")
-    func superclasses() throws {
-        let written = try encodeMap { map in
-            let first = map.superEncoder()
-            let second = map.superEncoder(forKey: "s")
-            try map.encode(1, forKey: "a")
-            var list = second.unkeyedContainer()
-            try list.encode(2)
-            let last = list.superEncoder()
-            try 3.encode(to: first)
-            try list.encode(4)
-            try "x".encode(to: last)
-        }
-        // {"super": 3, "s": [2, "x", 4], "a": 1}
-        #expect(
-            written == [0xA3, 0x65] + Array("super".utf8) + [
-                3, 0x61, 0x73, 0x83, 2, 0x61, 0x78, 4, 0x61, 0x61, 1,
-            ])
-    }
-
-    @Test("keep the last value of a key", arguments: [2, 24, 300])
-    func repeatedKeys(count: Int) throws {
+    @Test(arguments: [2, 24, 300])
+    func `Containers keep the last value of a key`(count: Int) throws {
         let written = try encodeMap { map in
             for number in 0..<count { try map.encode(number, forKey: Name(stringValue: "key \(number)")) }
             var replaced = map.nestedUnkeyedContainer(forKey: "key 1")
@@ -99,8 +78,8 @@ import Testing
         #expect(parsed.keys(of: 0).count == count + 1)
     }
 
-    @Test("have nothing of a value that failed, or that another one replaced")
-    func failures() throws {
+    @Test
+    func `Containers have nothing of a value that failed, or that another one replaced`() throws {
         let failing = Encoding { encoder in
             var list = encoder.unkeyedContainer()
             try list.encode("lost")
@@ -129,8 +108,8 @@ import Testing
         #expect(try CBORCoder().encode([Encoding { _ in }]) == [0x81, 0xA0])
     }
 
-    @Test("have a length of the right size at all depths", arguments: [0, 23, 24, 255, 256, 65_535, 65_536])
-    func lengths(count: Int) throws {
+    @Test(arguments: [0, 23, 24, 255, 256, 65_535, 65_536])
+    func `Containers have a length of the right size at all depths`(count: Int) throws {
         let values = [[Int](repeating: 3, count: count), [], [Int](repeating: 1_000, count: count)]
         let written = try CBORCoder().encode(["key": values])
         #expect(try CBORCoder().decode([String: [[Int]]].self, from: ByteSlice(written)) == ["key": values])
@@ -211,8 +190,7 @@ import Testing
         }
     }
 
-    @Test("have the same bytes however they were written")
-    func sameBytes() throws {
+    @Test func `Containers have the same bytes however they were written`() throws {
         var random = SeededGenerator(seed: 7)
         for seed in 0..<50 as Range<UInt64> {
             let tree = Tree.random(depth: 0, &random)
@@ -223,8 +201,7 @@ import Testing
         }
     }
 
-    @Test("are freed, also after an error")
-    func memory() throws {
+    @Test func `Containers are freed, also after an error`() throws {
         final class Marker: CBORContext {
             let userInfo: [CodingUserInfoKey: any Sendable] = [:]
         }
@@ -250,8 +227,8 @@ import Testing
 
     // MARK: Decoding
 
-    @Test("of large maps find a key with few comparisons, whatever their number")
-    func keyTable() throws {
+    @Test
+    func `Large maps find a key with few comparisons, whatever their number`() throws {
         let keys = (0..<5_000).map { Array("key \($0)".utf8) }
         var comparisons = 0
         func isEqual(_ index: Int, _ key: UnsafeRawBufferPointer) -> Bool {
@@ -270,8 +247,8 @@ import Testing
         #expect(comparisons < 4 * keys.count)
     }
 
-    @Test("of large maps are read with all keys, and the first of equal ones")
-    func largeMaps() throws {
+    @Test
+    func `Large maps are read with all keys, and the first of equal ones`() throws {
         let pairs = Dictionary(uniqueKeysWithValues: (0..<30_000).map { ("key \($0)", $0) })
         let written = try CBORCoder().encode(pairs)
         #expect(try CBORCoder().decode([String: Int].self, from: ByteSlice(written)) == pairs)
@@ -291,8 +268,7 @@ import Testing
         init(from decoder: any Decoder) throws { self.decoder = decoder }
     }
 
-    @Test("can be read in any order, and later")
-    func anyOrder() throws {
+    @Test func `Containers can be read in any order, and later`() throws {
         // {"l": [1, {"a": 2}, 3], "m": {"b": "x"}, "super": 7}
         let bytes: [UInt8] =
             [0xA3, 0x61, 0x6C, 0x83, 1, 0xA1, 0x61, 0x61, 2, 3, 0x61, 0x6D, 0xA1, 0x61, 0x62, 0x61, 0x78]
@@ -314,16 +290,12 @@ import Testing
         #expect(try list.decode(Int.self) == 3 && list.isAtEnd)
         #expect(throws: DecodingError.self) { try list.decodeNil() }
         let last = try later[1].decoder.container(keyedBy: Name.self)
-        do {
-            _ = try last.decode(String.self, forKey: "a")
-            Issue.record("a number is no text")
-        } catch DecodingError.typeMismatch(_, let context) {
-            #expect(context.codingPath.map(\.stringValue) == ["l", "1", "a"])
-        }
+        let error = #expect(throws: DecodingError.self) { try last.decode(String.self, forKey: "a") }
+        guard case .typeMismatch(_, let context) = error else { throw try #require(error) }
+        #expect(context.codingPath.map(\.stringValue) == ["l", "1", "a"])
     }
 
-    @Test("of which others say a wrong length take no memory for it")
-    func hostileLengths() {
+    @Test func `Containers with a wrong length take no memory for it`() {
         for head in [
             [0x9A, 0, 0x10, 0, 0], [0xBB, 0, 0, 0, 0, 0, 0, 1, 0], [0x5B, 0, 0, 1, 0, 0, 0, 0, 0],
         ] as [[UInt8]] {

@@ -42,8 +42,8 @@ import Testing
         }
     }
 
-    @Test("are read in the order in which they were written, each as its type")
-    func roundTrip() throws {
+    @Test
+    func `Sequences are read in the order in which they were written, each as its type`() throws {
         let writer = CBORSequenceWriter()
         #expect(writer.bytes == [])
         try writer.append(7)
@@ -71,8 +71,7 @@ import Testing
         #expect(try CBORSequenceReader(ByteSlice([])).isAtEnd)
     }
 
-    @Test("keep nothing of a value that cannot be encoded")
-    func failure() throws {
+    @Test func `Sequences keep nothing of a value that cannot be encoded`() throws {
         let writer = CBORSequenceWriter()
         try writer.append(1)
         #expect(throws: CocoaError.self) { try writer.append(Failing()) }
@@ -81,8 +80,7 @@ import Testing
         #expect(writer.bytes == [1, 2])
     }
 
-    @Test("tell types what the program has put into userInfo")
-    func userInfo() throws {
+    @Test func `Sequences tell types what the program has put into userInfo`() throws {
         let writer = CBORSequenceWriter(in: Scale(10))
         try writer.append(Scaled(3))
         try writer.append(["a": [Scaled(4)]])
@@ -92,8 +90,7 @@ import Testing
         #expect(try reader.next([String: [Scaled]].self) == ["a": [Scaled(80)]])
     }
 
-    @Test("are checked as a whole before the first value is read")
-    func hostile() throws {
+    @Test func `Sequences are checked as a whole before the first value is read`() throws {
         for wrong in [[1, 2, 0x61], [1, 0x82, 1], [1, 0xFF], [0x61, 0xFF], [0xA1, 0x80, 1]] as [[UInt8]] {
             #expect(throws: DecodingError.self) { try CBORSequenceReader(ByteSlice(wrong)) }
         }

@@ -46,20 +46,10 @@ import Testing
         }
     }
 
-    @Test("runs where its caller runs, and on no thread of the global pool")
-    func stays() async throws {
-        let network = "memory:hub=executors-\(UInt64.random(in: 0 ... .max))"
-        let sessions = try ["Puma", "Lynx"].map { name in
-            try Session(service: "chat", name: name, transports: network) { settings in
-                settings.identity = .temporary
-                settings.connectsAutomatically = true
-            }
+    @Test func `A call of a session runs where its caller runs`() async throws {
+        try await TestNetwork().pair { puma, _, asLynx in
+            let group = try await puma.join("all")
+            #expect(try await Caller().calls(of: puma, asLynx, group) == [true, true, true, true])
         }
-        for await case .connected(let peer) in sessions[0].events {
-            let group = try await sessions[0].join("all")
-            #expect(try await Caller().calls(of: sessions[0], peer, group) == [true, true, true, true])
-            break
-        }
-        for session in sessions { await session.close() }
     }
 }

@@ -30,8 +30,7 @@ private func converse<Result: Sendable>(
 }
 
 @Suite("Messages") struct PeerMessagesTests {
-    @Test("of one peer come apart from others, also those that came before the program asked for them")
-    func apart() throws {
+    @Test func `Messages of one peer come apart from others, also those that came earlier`() throws {
         let numbers = try converse { _, peer in
             for number in 1...10 { try await peer.send(number) }
         } listening: { session, peer in
@@ -48,26 +47,21 @@ private func converse<Result: Sendable>(
         #expect(numbers == Array(1...10))
     }
 
-    @Test("of one peer end with its conversation, after the last one, and cannot be had without one")
-    func end() throws {
+    @Test func `Messages of one peer end with its conversation, and cannot be had without one`() throws {
         let numbers = try converse { session, peer in
             for number in 1...10 { try await peer.send(number) }
             try await peer.disconnect()
         } listening: { _, peer in
             var numbers: [Int] = []
             for await message in try await peer.messages(of: Int.self) { numbers.append(message.content) }
-            do throws(NighError) {
-                _ = try await peer.messages()
-            } catch {
-                #expect(error.cause == .notConnected)
-            }
+            let error = await #expect(throws: NighError.self) { _ = try await peer.messages() }
+            #expect(error?.cause == .notConnected)
             return numbers
         }
         #expect(numbers == Array(1...10))
     }
 
-    @Test("that were flushed are there, and a flush after the end fails")
-    func flush() throws {
+    @Test func `Messages that were flushed are there, and a flush after the end fails`() throws {
         let flushed = Mutex<[Bool]>([])
         let count = try converse { session, peer in
             try await peer.flush()
@@ -76,11 +70,9 @@ private func converse<Result: Sendable>(
             try await peer.flush()
             flushed.withLock { $0.append(true) }
             try await peer.disconnect()
-            do throws(NighError) {
-                try await peer.flush()
-            } catch {
-                flushed.withLock { $0.append(error.cause != .notConnected) }
-            }
+            let error = await #expect(throws: NighError.self) { try await peer.flush() }
+            #expect(error?.cause == .notConnected)
+            flushed.withLock { $0.append(false) }
         } listening: { session, peer in
             // Nothing is read, so what exceeds the window is not here, and the flush waits.
             try await session.clock.sleep(for: .seconds(5))
@@ -98,17 +90,13 @@ private func converse<Result: Sendable>(
         #expect(count == 3_000_000)
     }
 
-    @Test("still arrive when the task that waits for them is cancelled, which it is at once")
-    func cancelledFlush() throws {
+    @Test func `A flush whose task is cancelled ends at once, and the messages still arrive`() throws {
         let cause = Mutex<NighError.Cause?>(nil)
         let count = try converse { session, peer in
             for _ in 0..<200 { try await peer.send(bytes: [UInt8](repeating: 7, count: 10_000)) }
             let flush: @Sendable () async -> Void = {
-                do throws(NighError) {
-                    try await peer.flush()
-                } catch {
-                    cause.withLock { $0 = error.cause }
-                }
+                let error = await #expect(throws: NighError.self) { try await peer.flush() }
+                cause.withLock { $0 = error?.cause }
             }
             await withTaskGroup(of: Void.self) { group in
                 group.addTask { await flush() }
@@ -127,8 +115,8 @@ private func converse<Result: Sendable>(
         #expect(count == 200)
     }
 
-    @Test("that are values of a coder of the program's own travel as that writes them")
-    func coder() throws {
+    @Test
+    func `Messages that are values of a coder of the program's own travel as that writes them`() throws {
         let seen = try converse {
             $0.coder = Backwards()
         } talking: { session, peer in
@@ -164,25 +152,21 @@ private func converse<Result: Sendable>(
         }
     }
 
-    @Test("that cannot be encoded are an error that says so, to one peer, several and all")
-    func unencodable() throws {
+    @Test
+    func `Messages that cannot be encoded are an error that says so, to one peer, several and all`() throws {
         let reasons = try converse { _, _ in
         } listening: { session, peer in
-            var reasons: [String] = []
-            do throws(NighError) { try await peer.send(Double.nan) } catch { reasons.append("\(error)") }
-            do throws(PartialSendError) {
+            let error = await #expect(throws: NighError.self) { try await peer.send(Double.nan) }
+            let errors = await #expect(throws: PartialSendError.self) {
                 try await session.broadcast(Double.nan)
-            } catch {
-                reasons.append("\(error)")
-                #expect(error.failures.keys.contains(peer.id))
             }
-            return reasons
+            #expect(errors?.failures.keys.contains(peer.id) == true)
+            return ["\(error!)", "\(errors!)"]
         }
-        #expect(reasons.count == 2 && reasons.allSatisfy { $0.contains("Double: it cannot be encoded") })
+        #expect(reasons.allSatisfy { $0.contains("Double: it cannot be encoded") }, "\(reasons)")
     }
 
-    @Test("are noted in the program's log with a level and facts, and so are answers that failed")
-    func log() throws {
+    @Test func `Events and failed answers are noted in the program's log with a level and facts`() throws {
         struct Line: Equatable {
             var level: LogLevel
             var facts: [String: String]
@@ -203,8 +187,7 @@ private func converse<Result: Sendable>(
         #expect(seen.contains { $0.level == .info && $0.facts["cause"] == "peer left" })
     }
 
-    @Test("that two tasks wait for at once stop a program in a debug build")
-    func twoReaders() async {
+    @Test func `Messages that two tasks wait for at once stop a program in a debug build`() async {
         await #expect(processExitsWith: .failure) {
             let session = try Session(service: "readers", transports: "memory") { $0.identity = .temporary }
             async let first = session.messages.next()
@@ -215,8 +198,7 @@ private func converse<Result: Sendable>(
 }
 
 @Suite("A session of somebody else's program") struct EmbeddedSessionTests {
-    @Test("runs until it is cancelled, and then closes")
-    func run() throws {
+    @Test func `A session runs until it is cancelled, and then closes`() throws {
         let simulation = Simulation()
         let running = simulation.start(on: "Puma") {
             let session = try Session(service: "run")
@@ -247,8 +229,7 @@ private func converse<Result: Sendable>(
         }
     }
 
-    @Test("lives in an actor, which its body may touch")
-    func actors() throws {
+    @Test func `A session lives in an actor, which its body may touch`() throws {
         let simulation = Simulation()
         let owner = Owner()
         let meeting = simulation.start(on: "Puma") { try await owner.meet() }

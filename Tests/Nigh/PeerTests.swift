@@ -1,82 +1,64 @@
 import Nigh
-import NighTestKit
 import Testing
 
 /// Snapshots of peers, and what their methods act on.
 @Suite("A snapshot of a peer", .timeLimit(.minutes(15))) struct PeerTests {
-    private let network = "memory:hub=peers-\(UInt64.random(in: 0 ... .max))"
+    private let network = TestNetwork()
 
-    private func session(_ name: String) throws(NighError) -> Session {
-        try Session(service: "chat", name: name, transports: network) { $0.identity = .temporary }
-    }
-
-    private func found(in session: Session) async throws -> Peer {
-        for await case .peerFound(let peer) in session.events { return peer }
-        throw NighError(.connecting, .timedOut)
-    }
-
-    private func accept(in session: Session) -> Task<Void, Never> {
-        let events = session.events
-        return Task {
+    /// Runs `body` with Puma, which has found Lynx. Lynx accepts every invitation.
+    private func meet(_ body: (_ puma: Session, _ lynx: Session, _ early: Peer) async throws -> Void)
+        async throws
+    {
+        let puma = try network.session("Puma", connects: false)
+        let lynx = try network.session("Lynx", connects: false)
+        let events = lynx.events
+        let accepting = Task {
             for await case .invited(let invitation) in events { invitation.accept() }
         }
+        try await body(puma, lynx, try await puma.foundPeer())
+        await lynx.close()
+        await puma.close()
+        await accepting.value
     }
 
-    @Test("sends into the conversation that there is now, however many there were since")
-    func laterConversation() async throws {
-        let (puma, lynx) = (try session("Puma"), try session("Lynx"))
-        let accepting = accept(in: lynx)
-        let early = try await found(in: puma)
-        #expect(!early.isConnected)
-        var during: Peer?
-        for number in UInt8(0)..<3 {
-            try await early.invite()
-            for peer in [early, during ?? early, puma.peer(early.id)] {
-                try await peer.send(bytes: [number])
-                #expect(await lynx.messages.next()?.bytes == [number])
+    @Test func `A snapshot sends into the conversation that there is now`() async throws {
+        try await meet { puma, lynx, early in
+            #expect(!early.isConnected)
+            var during: Peer?
+            for number in UInt8(0)..<3 {
+                try await early.invite()
+                for peer in [early, during ?? early, puma.peer(early.id)] {
+                    try await peer.send(bytes: [number])
+                    #expect(await lynx.messages.next()?.bytes == [number])
+                }
+                during = during ?? puma.peer(early.id)
+                try await early.disconnect()
+                let error = await #expect(throws: NighError.self) { try await during?.send(bytes: [9]) }
+                #expect(error?.stage == .sending && error?.peer == "Lynx (\(lynx.id.short))")
             }
-            during = during ?? puma.peer(early.id)
-            try await early.disconnect()
-            let error = await #expect(throws: NighError.self) { try await during?.send(bytes: [9]) }
-            #expect(error?.stage == .sending && error?.peer == "Lynx (\(lynx.id.short))")
         }
-        await lynx.close()
-        await puma.close()
-        await accepting.value
     }
 
-    @Test("shows what was, and equals each other snapshot of its peer")
-    func snapshot() async throws {
-        let (puma, lynx) = (try session("Puma"), try session("Lynx"))
-        let accepting = accept(in: lynx)
-        let early = try await found(in: puma)
-        try await early.invite()
-        let late = puma.peer(early.id)
-        #expect(early.state == .available && early.transport == nil)
-        #expect(late.state == .connected && late.transport == "memory")
-        #expect(early == late && Set([early, late]).count == 1)
-        #expect(early.name == "Lynx" && early.id == lynx.id)
-        await lynx.close()
-        await puma.close()
-        await accepting.value
+    @Test func `A snapshot shows what was, and equals each other snapshot of its peer`() async throws {
+        try await meet { puma, lynx, early in
+            try await early.invite()
+            let late = puma.peer(early.id)
+            #expect(early.state == .available && early.transport == nil)
+            #expect(late.state == .connected && late.transport == "memory")
+            #expect(early == late && Set([early, late]).count == 1)
+            #expect(early.name == "Lynx" && early.id == lynx.id)
+        }
     }
 
-    @Test("does not keep its session")
-    func dropped() async throws {
-        let lynx = try session("Lynx")
-        var puma: Session? = try session("Puma")
-        let accepting = accept(in: lynx)
-        let peer = try await found(in: #require(puma))
-        try await peer.invite()
+    @Test func `A snapshot does not keep its session, which says goodbye`() async throws {
+        let lynx = try network.session("Lynx")
+        var puma: Session? = try network.session("Puma")
+        let peer = try await #require(puma).connectedPeer()
         let events = lynx.events
         puma = nil
-        for await case .disconnected(_, let error) in events {
-            #expect(error.cause == .peerLeft)
-            break
-        }
+        #expect(await events.peerLeft()?.name == "Puma")
         let error = await #expect(throws: NighError.self) { try await peer.invite() }
         #expect(error?.cause == .closed && error?.stage == .inviting)
         await lynx.close()
-        await accepting.value
     }
 }

@@ -3,59 +3,14 @@ import NighTestKit
 import Synchronization
 import Testing
 
-/// A program as a user writes it, with nothing in it about tests.
-private struct Ticker {
-    struct Tick: Codable, Equatable { var count: Int }
-
-    /// Sends a tick each minute.
-    func send(_ count: Int) async throws {
-        try await withSession(service: "ticker", name: "Clock", transports: "tcp") { session in
-            session.connectsAutomatically = true
-            for number in 1...count {
-                try await session.clock.sleep(for: .seconds(60))
-                try await session.broadcast(Tick(count: number))
-            }
-            for peer in session.connectedPeers { try await peer.flush() }
-        }
-    }
-
-    /// Collects ticks until the clock leaves.
-    func collect() async throws -> [Tick] {
-        try await withSession(service: "ticker") { session in
-            session.connectsAutomatically = true
-            async let ticks = {
-                var ticks: [Tick] = []
-                for await tick in session.messages(of: Tick.self) { ticks.append(tick.content) }
-                return ticks
-            }()
-            for await case .disconnected in session.events { break }
-            await session.close()
-            return await ticks
-        }
-    }
-}
-
 private actor Tally {
     private(set) var answers: [Int] = []
     func note(_ answer: Int) { answers.append(answer) }
 }
 
+/// TickerTests has a program that runs unchanged while links break, as docs/guides/testing.md shows it.
 @Suite("A simulated program", .timeLimit(.minutes(15))) struct SimulationTests {
-    @Test("runs unchanged, hours of it in a moment, while links break")
-    func ticks() throws {
-        let simulation = Simulation()
-        simulation.start(on: "Clock") { try await Ticker().send(100) }
-        let collecting = simulation.start(on: "Wall") { try await Ticker().collect() }
-        for minutes in [10, 20, 30] {
-            try simulation.run(for: .seconds(minutes * 60 + 30))
-            simulation.cutLinks(of: "Wall")
-        }
-        let ticks = try simulation.result(of: collecting, within: .seconds(10_000))
-        #expect(ticks == (1...100).map(Ticker.Tick.init))
-    }
-
-    @Test("loses a device that is offline, and finds it again")
-    func offline() throws {
+    @Test func `A simulated program loses a device that is offline, and finds it again`() throws {
         let simulation = Simulation()
         let seen = Mutex<[String]>([])
         for name in ["Puma", "Lynx"] {
@@ -81,8 +36,8 @@ private actor Tally {
         #expect(seen.withLock(\.last) == "+Lynx")
     }
 
-    @Test("runs the same way each time, with its actors, child tasks and questions", arguments: [1, 2])
-    func replay(seed: UInt64) throws {
+    @Test(arguments: [1, 2])
+    func `A simulated program with actors and child tasks runs the same way each time`(seed: UInt64) throws {
         func run() throws -> (answers: [Int], work: Int) {
             let simulation = Simulation(seed: seed)
             simulation.start(on: "Puma") {
@@ -119,8 +74,7 @@ private actor Tally {
         #expect(first.answers == second.answers && first.work == second.work)
     }
 
-    @Test("that does not end in time is an error, and a sleep that is cancelled ends at once")
-    func clock() throws {
+    @Test func `A program that runs too long is an error, and a cancelled sleep ends at once`() throws {
         let simulation = Simulation()
         let ended = Mutex(false)
         let sleeping = simulation.start(on: "Puma") {

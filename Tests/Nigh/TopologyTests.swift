@@ -1,8 +1,8 @@
 import Nigh
-import NighTestKit
+import Synchronization
 import Testing
 
-/// Who is connected to whom, as programs see it, over memory.
+/// Connections of several sessions, as programs see them, over memory.
 @Suite("A topology", .timeLimit(.minutes(15))) struct TopologyTests {
     private let hub = "topologies-\(UInt64.random(in: 0 ... .max))"
 
@@ -35,18 +35,33 @@ import Testing
         }
     }
 
-    @Test(
-        "of a mesh connects a session only to the members that its program accepts, whoever introduces them")
-    func meshMembers() async throws {
-        let sessions = try (0..<4).map { index in
+    /// Members of a mesh, which find each other by no discovery: all but the first invite the first.
+    private func mesh(
+        of count: Int, configure: (Int, inout SessionSettings) -> Void
+    ) async throws -> [Session] {
+        let sessions = try (0..<count).map { index in
             try session("m\(index)") {
                 $0.topology = .mesh
                 $0.browses = false
                 $0.connectsAutomatically = true
-                if index == 1 { $0.meshMembers = .chosen { $0.name != "m3" } }
+                configure(index, &$0)
             }
         }
         for session in sessions.dropFirst() { try await invite("memory://m0", from: session) }
+        return sessions
+    }
+
+    /// Waits until each of the sessions is connected to all others of them, and to nobody else.
+    private func waitUntilAllAreConnected(_ sessions: some Sequence<Session>) async {
+        for session in sessions {
+            await wait(until: session, isConnectedTo: sessions.filter { $0 !== session })
+        }
+    }
+
+    @Test func `A mesh connects a session only to members that its program accepts`() async throws {
+        let sessions = try await mesh(of: 4) { index, settings in
+            if index == 1 { settings.meshMembers = .chosen { $0.name != "m3" } }
+        }
         await wait(until: sessions[2], isConnectedTo: [sessions[0], sessions[1], sessions[3]])
         // Whichever of the two would ask first, the one that wants the other is declined.
         for await event in sessions[3].events {
@@ -55,25 +70,13 @@ import Testing
             #expect("\(error)".contains("does not accept this peer"))
             break
         }
-        await wait(until: sessions[1], isConnectedTo: [sessions[0], sessions[2]])
-        await wait(until: sessions[3], isConnectedTo: [sessions[0], sessions[2]])
+        for index in [1, 3] { await wait(until: sessions[index], isConnectedTo: [sessions[0], sessions[2]]) }
         for session in sessions { await session.close() }
     }
 
-    @Test("of a mesh shows to a newcomer that the mesh has as many members as it may have, before it asks")
-    func fullMesh() async throws {
-        let sessions = try (0..<3).map { index in
-            try session("m\(index)") {
-                $0.topology = .mesh
-                $0.browses = false
-                $0.limits.peers = 2
-                $0.connectsAutomatically = true
-            }
-        }
-        for session in sessions.dropFirst() { try await invite("memory://m0", from: session) }
-        for session in sessions {
-            await wait(until: session, isConnectedTo: sessions.filter { $0 !== session })
-        }
+    @Test func `A mesh that is full shows that before a newcomer asks`() async throws {
+        let sessions = try await mesh(of: 3) { $1.limits.peers = 2 }
+        await waitUntilAllAreConnected(sessions)
         let newcomer = try session("newcomer") { $0.topology = .mesh }
         for await peers in newcomer.peerLists where peers.count(where: \.isFull) == 3 { break }
         await #expect(throws: NighError.self) { try await newcomer.peers[0].invite() }
@@ -86,31 +89,19 @@ import Testing
         for session in sessions.prefix(2) + [newcomer] { await session.close() }
     }
 
-    @Test(
-        "of a mesh connects all with all, although each newcomer knows only one of them and asks only that one"
-    )
-    func mesh() async throws {
-        let sessions = try (0..<5).map { index in
-            try session("m\(index)") {
-                $0.topology = .mesh
-                $0.browses = false
-                $0.info = ["seat": "\(index)"]
-            }
-        }
-        let events = sessions[0].events
-        let host = Task { () -> [String] in
-            var asking: [String] = []
-            for await event in events {
-                guard case .invited(let invitation) = event else { continue }
-                asking.append(invitation.peer.name)
+    @Test func `A mesh connects all with all, although each newcomer asks only one of them`() async throws {
+        let asking = Mutex<[String]>([])
+        let sessions = try await mesh(of: 5) { index, settings in
+            settings.info = ["seat": "\(index)"]
+            settings.connectsAutomatically = false
+            guard index == 0 else { return }
+            settings.onEvent = { event in
+                guard case .invited(let invitation) = event else { return }
+                asking.withLock { $0.append(invitation.peer.name) }
                 invitation.accept()
             }
-            return asking
         }
-        for session in sessions.dropFirst() { try await invite("memory://m0", from: session) }
-        for session in sessions {
-            await wait(until: session, isConnectedTo: sessions.filter { $0 !== session })
-        }
+        await waitUntilAllAreConnected(sessions)
         // What discovery would show, the peers say themselves, also when it changes.
         for await peers in sessions[3].peerLists where peers.contains(where: { $0.info == ["seat": "4"] }) {
             break
@@ -122,22 +113,17 @@ import Testing
         }
         try await sessions[3].broadcast("to all of them")
         for session in sessions where session !== sessions[3] {
-            for await message in session.messages(of: String.self) {
-                #expect(message.content == "to all of them" && message.sender.id == sessions[3].id)
-                break
-            }
+            let message = try await session.messages(of: String.self).first()
+            #expect(message.content == "to all of them" && message.sender.id == sessions[3].id)
         }
         // The one that the others have met by goes, and the mesh stays.
         await sessions[0].close()
-        for session in sessions.dropFirst() {
-            await wait(until: session, isConnectedTo: sessions.dropFirst().filter { $0 !== session })
-        }
-        #expect(await host.value.sorted() == ["m1", "m2", "m3", "m4"])
+        await waitUntilAllAreConnected(sessions.dropFirst())
+        #expect(asking.withLock { $0.sorted() } == ["m1", "m2", "m3", "m4"])
         for session in sessions { await session.close() }
     }
 
-    @Test("of a host and its guests shows guests the host only")
-    func hostAndGuests() async throws {
+    @Test func `Guests of a host see the host only`() async throws {
         let host = try session("host") {
             $0.browses = false
             $0.connectsAutomatically = true

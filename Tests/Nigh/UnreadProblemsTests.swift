@@ -14,71 +14,55 @@ import Testing
     private static let line =
         "Nigh: bluetooth cannot be used: starting bluetooth: there is no adapter; plug one in"
 
-    private final class Problems {
-        private var value: UnreadProblems
-
-        init(_ transports: String..., areNamed: Bool = true) {
-            value = UnreadProblems(transports: transports, areNamed: areNamed, print: nil)
+    /// Events, and the lines that a program with these transports gets after each: nil if there is nothing to print.
+    private func expectLines(
+        _ transports: String..., areNamed: Bool = true, after steps: [(SessionEvent, [String]?)]
+    ) {
+        var problems = UnreadProblems(transports: transports, areNamed: areNamed, print: nil)
+        for (event, expected) in steps {
+            let hasLines = problems.handle(event)
+            let lines = problems.takeLines()
+            #expect(hasLines == (expected != nil) && lines == expected ?? [], "\(event)")
         }
-
-        func handle(_ event: SessionEvent) -> Bool { value.handle(event) }
-
-        func takeLines() -> [String] { value.takeLines() }
     }
 
-    @Test("gets one line about a transport that does not work, and no other while that lasts")
-    func oneLine() {
-        let problems = Problems("bluetooth")
-        #expect(problems.takeLines().isEmpty)
-        #expect(problems.handle(Self.down))
-        #expect(problems.takeLines() == [Self.line])
-        #expect(!problems.handle(Self.down))
-        #expect(problems.takeLines().isEmpty)
+    @Test func `A transport that does not work is one line while that lasts, and another when it fails anew`()
+    {
+        expectLines(
+            "bluetooth",
+            after: [(Self.down, [Self.line]), (Self.down, nil), (Self.up, nil), (Self.down, [Self.line])])
     }
 
-    @Test("gets no line about a transport that works soon, and another one when it fails anew")
-    func comesAndGoes() {
-        let problems = Problems("bluetooth")
-        #expect(problems.handle(Self.down))
-        #expect(!problems.handle(Self.up))
-        #expect(problems.takeLines().isEmpty)
-        #expect(problems.handle(Self.down))
-        #expect(problems.takeLines() == [Self.line])
-        #expect(!problems.handle(Self.up))
-        #expect(problems.handle(Self.down))
-        #expect(problems.takeLines() == [Self.line])
+    @Test func `A transport that works soon is no line`() {
+        var problems = UnreadProblems(transports: ["bluetooth"], areNamed: true, print: nil)
+        let answers = [problems.handle(Self.down), problems.handle(Self.up)]
+        let lines = problems.takeLines()
+        #expect(answers == [true, false] && lines.isEmpty)
     }
 
-    @Test("gets no line about a transport that it has not named, as long as another works")
-    func others() {
-        let problems = Problems("bluetooth", "tcp", areNamed: false)
-        #expect(!problems.handle(Self.down))
-        #expect(problems.takeLines().isEmpty)
+    @Test func `A transport that was not named is a line if it has worked, or once none works`() {
         let gone = NighError(.starting, .unreachable, transport: "tcp")
-        #expect(problems.handle(.transportDown("tcp", gone)))
-        #expect(problems.takeLines().count == 2, "now none works")
+        expectLines("bluetooth", "tcp", areNamed: false, after: [(Self.up, nil), (Self.down, [Self.line])])
+        expectLines(
+            "bluetooth", "tcp", areNamed: false,
+            after: [
+                (Self.down, nil),
+                (.transportDown("tcp", gone), [Self.line, "Nigh: tcp cannot be used: \(gone)"]),
+            ])
     }
 
-    @Test("gets a line about a transport that has worked")
-    func hasWorked() {
-        let problems = Problems("bluetooth", "tcp", areNamed: false)
-        #expect(!problems.handle(Self.up))
-        #expect(problems.handle(Self.down))
-        #expect(problems.takeLines() == [Self.line])
-    }
-
-    @Test("gets a line if the session cannot be found or find anybody")
-    func deaf() {
-        let problems = Problems("tcp")
+    @Test func `A session that cannot be found or find anybody is a line`() {
         let hidden = NighError(.advertising, .unavailable("the port is taken"), transport: "tcp")
         let blind = NighError(.browsing, .unavailable("there is no multicast"), transport: "tcp")
-        #expect(problems.handle(.problem(hidden)))
-        #expect(problems.handle(.problem(blind)))
-        #expect(problems.takeLines() == ["Nigh: \(hidden)", "Nigh: \(blind)"])
-        #expect(!problems.handle(.problem(hidden)))
-        #expect(!problems.handle(.advertised(scheme: "tcp", name: "Puma")))
-        #expect(problems.handle(.problem(hidden)), "it could be found meanwhile")
-        #expect(!problems.handle(.problem(NighError(.connecting, .refused, transport: "tcp"))))
+        expectLines(
+            "tcp",
+            after: [
+                (.problem(hidden), ["Nigh: \(hidden)"]), (.problem(blind), ["Nigh: \(blind)"]),
+                (.problem(hidden), nil), (.advertised(scheme: "tcp", name: "Puma"), nil),
+                // It could be found meanwhile.
+                (.problem(hidden), ["Nigh: \(hidden)"]),
+                (.problem(NighError(.connecting, .refused, transport: "tcp")), nil),
+            ])
     }
 
     /// Over a radio that no machine has.
@@ -93,22 +77,17 @@ import Testing
         }
     }
 
-    @Test("hears of what does not work when it begins to read, however late that is")
-    func lateReader() async throws {
+    @Test func `A program hears of a problem when it begins to read, however late`() async throws {
         let (lines, prints) = AsyncStream.makeStream(of: String.self)
         let session = try session(prints)
         // It is printed only after it has happened.
-        for await _ in lines { break }
-        for await event in session.events {
-            if case .transportDown("bluetooth", _) = event { break }
-            Issue.record("\(event)")
-            break
-        }
+        _ = try await lines.first()
+        let event = try await session.events.first()
+        guard case .transportDown("bluetooth", _) = event else { return _ = Issue.record("\(event)") }
         await session.close()
     }
 
-    @Test("is the only one that gets the line, unless it does not want it or has a log")
-    func printed() async throws {
+    @Test func `A program that reads no events gets the line, unless it has a log`() async throws {
         let (others, othersLines) = AsyncStream.makeStream(of: String.self)
         let (lines, ownLines) = AsyncStream.makeStream(of: String.self)
         // These would print before the last one does.
@@ -118,10 +97,7 @@ import Testing
         let silent = try session(othersLines) { $0.printsProblems = false }
         let logger = try session(othersLines) { $0.log = { _, _, _ in } }
         let deaf = try session(ownLines)
-        for await line in lines {
-            #expect(line.hasPrefix("Nigh: bluetooth cannot be used: "))
-            break
-        }
+        #expect(try await lines.first().hasPrefix("Nigh: bluetooth cannot be used: "))
         for session in [reader, handler, silent, logger, deaf] { await session.close() }
         othersLines.finish()
         for await line in others { Issue.record("\(line)") }

@@ -45,6 +45,11 @@ private final class Desk {
         return enter(key, token: key)
     }
 
+    /// Tries wrong tokens.
+    func guess(_ count: Int, from source: String = "10.0.0.1") {
+        for number in 0..<count { #expect(enter(9, token: 100 + number, from: source) == .unknown) }
+    }
+
     func pass(_ time: Moment.Span) { now = now + time }
 
     var guests: [Guest] { book.guests(at: now) }
@@ -53,64 +58,40 @@ private final class Desk {
 @Suite("A book of guests") struct GuestBookTests {
     private let desk = Desk()
 
-    @Test("a token lets one guest in, and no second one")
-    func singleUse() {
+    // MARK: Tokens
+
+    @Test func `A token lets one guest in, who may repeat it, and no second one`() {
         desk.invite(1)
+        #expect(desk.enter(1, token: 1) == nil)
         #expect(desk.enter(1, token: 1) == nil)
         #expect(desk.enter(2, token: 1) == .used)
         desk.leave(1)
+        desk.leave(1)
         #expect(desk.enter(2, token: 1) == .used)
+        #expect(desk.enter(1, token: 1) == nil)
         #expect(desk.guests.map(\.id) == [Desk.peer(1)])
     }
 
-    @Test("the same key may repeat its token")
-    func repeated() {
-        desk.invite(1)
-        #expect(desk.enter(1, token: 1) == nil)
-        #expect(desk.enter(1, token: 1) == nil)
-        desk.leave(1)
-        desk.leave(1)
-        #expect(desk.enter(1, token: 1) == nil)
-        #expect(desk.guests.count == 1)
-    }
-
-    @Test("a key that is known needs no token, and is not asked for a right one")
-    func returns() {
-        #expect(desk.admit(1) == nil)
-        desk.leave(1)
-        #expect(desk.enter(1) == nil)
-        desk.leave(1)
-        #expect(desk.enter(1, token: 99) == nil)
-    }
-
-    @Test("nobody comes in without a token")
-    func noToken() {
-        desk.invite(1)
+    @Test func `A key that is known needs no token, and is not asked for a right one`() {
         #expect(desk.enter(1) == .forgotten)
-        #expect(desk.enter(1, token: 2) == .unknown)
-        #expect(desk.guests.isEmpty)
+        #expect(desk.admit(1) == nil)
+        for token in [nil, 99] {
+            desk.leave(1)
+            #expect(desk.enter(1, token: token) == nil)
+        }
     }
 
-    @Test("a token counts for 5 minutes")
-    func invitationExpires() {
+    @Test func `A token counts for 5 minutes, and an old one is no attempt to guess one`() {
         desk.invite(1)
         desk.invite(2)
         desk.pass(.seconds(299))
         #expect(desk.enter(1, token: 1) == nil)
         desk.pass(.seconds(1))
-        #expect(desk.enter(2, token: 2) == .old)
+        for _ in 0..<10 { #expect(desk.enter(2, token: 2) == .old) }
+        #expect(desk.admit(3) == nil)
     }
 
-    @Test("an old token is no attempt to guess one")
-    func oldIsNoFailure() {
-        desk.invite(1)
-        desk.pass(.seconds(300))
-        for _ in 0..<10 { #expect(desk.enter(1, token: 1) == .old) }
-        #expect(desk.admit(2) == nil)
-    }
-
-    @Test("a guest may come back for 12 hours after it was there last, however long it stays")
-    func guestTime() {
+    @Test func `A guest may come back for 12 hours after it was there last, however long it stays`() {
         #expect(desk.admit(1) == nil)
         desk.pass(.seconds(24 * 3_600))
         // A second page of the same browser.
@@ -127,10 +108,11 @@ private final class Desk {
         #expect(desk.admit(1) == nil)
     }
 
-    @Test("after five wrong tokens none counts from there for a minute, not even a right one")
-    func pause() {
+    // MARK: Guessing
+
+    @Test func `After five wrong tokens none counts from there for a minute, not even a right one`() {
         desk.invite(1)
-        for number in 0..<5 { #expect(desk.enter(9, token: 100 + number) == .unknown) }
+        desk.guess(5)
         #expect(desk.enter(1, token: 1) == .tooMany(seconds: 61))
         desk.pass(.milliseconds(30_500))
         #expect(desk.enter(1, token: 1) == .tooMany(seconds: 30))
@@ -140,30 +122,39 @@ private final class Desk {
         #expect(desk.enter(2, token: 2) == nil)
     }
 
-    @Test("attempts during the pause do not make it longer")
-    func pauseEnds() {
-        for number in 0..<5 { #expect(desk.enter(9, token: 100 + number) == .unknown) }
+    @Test func `Attempts during the pause do not make it longer`() {
+        desk.guess(5)
         for _ in 0..<59 {
             desk.pass(.seconds(1))
             guard case .tooMany = desk.enter(9, token: 100) else {
-                Issue.record("let through at \(desk.now)")
-                return
+                return _ = Issue.record("let through at \(desk.now)")
             }
         }
         desk.pass(.seconds(2))
         #expect(desk.enter(9, token: 100) == .unknown)
     }
 
-    @Test("a guest that is known comes back while its address has to wait")
-    func knownDuringPause() {
+    @Test func `A guest that is known comes back while its address has to wait`() {
         #expect(desk.admit(1) == nil)
         desk.leave(1)
-        for number in 0..<6 { _ = desk.enter(9, token: 100 + number) }
+        desk.guess(5)
         #expect(desk.enter(1) == nil)
     }
 
-    @Test("there are at most 16 guests, and the one that has been away longest makes room")
-    func makesRoom() {
+    @Test func `Wrong tokens of 256 addresses are counted, and the oldest address is forgotten`() {
+        desk.guess(5, from: "first")
+        for number in 0..<255 {
+            desk.pass(.milliseconds(1))
+            desk.guess(1, from: "source \(number)")
+        }
+        #expect(desk.enter(9, token: 100, from: "first") == .tooMany(seconds: 60))
+        desk.guess(1, from: "another")
+        #expect(desk.enter(9, token: 100, from: "first") == .unknown)
+    }
+
+    // MARK: Room
+
+    @Test func `There are at most 16 guests, and the one that has been away longest makes room`() {
         for number in 1...16 {
             #expect(desk.admit(number) == nil)
             desk.pass(.seconds(1))
@@ -172,6 +163,7 @@ private final class Desk {
         desk.leave(5)
         desk.pass(.seconds(1))
         desk.leave(3)
+        // The token with which it did not come in still counts.
         #expect(desk.enter(17, token: 17) == nil)
         #expect(desk.enter(5) == .forgotten)
         #expect(desk.enter(3) == nil)
@@ -179,16 +171,7 @@ private final class Desk {
         #expect(desk.guests.count == 16)
     }
 
-    @Test("a token with which nobody came in for lack of room still counts")
-    func fullKeepsToken() {
-        for number in 1...16 { #expect(desk.admit(number) == nil) }
-        #expect(desk.admit(17) == .full)
-        desk.leave(1)
-        #expect(desk.enter(17, token: 17) == nil)
-    }
-
-    @Test("there are at most 32 invitations, and the oldest makes room")
-    func invitationBound() {
+    @Test func `There are at most 32 invitations, and the oldest makes room`() {
         for number in 1...33 {
             desk.invite(number)
             desk.pass(.milliseconds(1))
@@ -197,41 +180,21 @@ private final class Desk {
         for number in 2...9 { #expect(desk.enter(number, token: number) == nil) }
     }
 
-    @Test("wrong tokens of 256 addresses are counted, and the oldest address is forgotten")
-    func sourceBound() {
-        for _ in 0..<5 { _ = desk.enter(9, token: 100, from: "first") }
-        for number in 0..<255 {
-            desk.pass(.milliseconds(1))
-            _ = desk.enter(9, token: 100, from: "source \(number)")
-        }
-        #expect(desk.enter(9, token: 100, from: "first") == .tooMany(seconds: 60))
-        _ = desk.enter(9, token: 100, from: "another")
-        #expect(desk.enter(9, token: 100, from: "first") == .unknown)
-    }
+    // MARK: Revoking
 
-    @Test("a revoked guest hears so, and comes back with a new token only")
-    func revoke() {
+    @Test func `A revoked guest hears so, and comes back with a new token only`() {
         #expect(desk.admit(1) == nil)
         #expect(desk.revoke(1))
-        #expect(!desk.revoke(1))
+        #expect(!desk.revoke(1) && !desk.revoke(2))
+        for token in [nil, 1] { #expect(desk.enter(1, token: token) == .revoked) }
         #expect(desk.guests.isEmpty)
-        #expect(desk.enter(1) == .revoked)
-        #expect(desk.admit(1) == nil)
+        desk.invite(2)
+        #expect(desk.enter(1, token: 2) == nil)
         desk.leave(1)
         #expect(desk.enter(1) == nil)
-        #expect(!desk.revoke(2))
     }
 
-    @Test("the token that a revoked guest has used does not bring it back")
-    func revokedToken() {
-        #expect(desk.admit(1) == nil)
-        #expect(desk.revoke(1))
-        #expect(desk.enter(1, token: 1) == .revoked)
-        #expect(desk.guests.isEmpty)
-    }
-
-    @Test("256 revoked guests are remembered")
-    func revokedBound() {
+    @Test func `256 revoked guests are remembered`() {
         for number in 1...257 {
             #expect(desk.admit(number) == nil)
             #expect(desk.revoke(number))
@@ -241,8 +204,9 @@ private final class Desk {
         #expect(desk.enter(2) == .revoked && desk.enter(257) == .revoked)
     }
 
-    @Test("a guest is listed with its address, its age and whether it is here")
-    func listed() {
+    // MARK: The list
+
+    @Test func `A guest is listed with its address, its age and whether it is here`() {
         desk.invite(1)
         #expect(desk.enter(1, token: 1, from: "10.0.0.7") == nil)
         desk.pass(.seconds(30))
@@ -255,8 +219,7 @@ private final class Desk {
         #expect(desk.guests.first?.isHere == false)
     }
 
-    @Test("bytes are counted while a guest is known")
-    func bytes() {
+    @Test func `Bytes are counted while a guest is known`() {
         #expect(desk.admit(1) == nil)
         #expect(desk.book.count(10, of: Desk.peer(1)) == 10)
         desk.leave(1)
@@ -265,10 +228,8 @@ private final class Desk {
         #expect(desk.book.count(5, of: Desk.peer(2)) == 0)
     }
 
-    @Test(
-        "whatever happens, each token lets in one guest, at most 16 are known, and those here stay",
-        arguments: 0..<100)
-    func anything(seed: UInt64) {
+    @Test(arguments: 0..<100)
+    func `In any order, a token lets in one guest, at most 16 are known, and those here stay`(seed: UInt64) {
         let desk = Desk()
         var random = SeededGenerator(seed: seed)
         var usedBy: [Int: Int] = [:]

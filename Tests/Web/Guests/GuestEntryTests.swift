@@ -9,26 +9,17 @@ import Testing
     static let key = Array(0..<32) as [UInt8]
     private static let token = [UInt8](repeating: 7, count: 16)
 
-    @Test("it has a key, and a token or none")
-    func reads() {
-        let first = GuestEntry([1] + Self.key + Self.token)
-        #expect(first?.key == Self.key && first?.token == Self.token)
-        let again = GuestEntry([1] + Self.key)
-        #expect(again?.key == Self.key && again != nil && again?.token == nil)
-    }
-
-    @Test("other lengths and other marks are refused")
-    func refuses() {
+    @Test func `The first message has a key, and a token or none, and any other is refused`() {
         let whole = [1] + Self.key + Self.token
-        for count in 0...whole.count where count != 33 && count != 49 {
-            #expect(GuestEntry(Array(whole.prefix(count))) == nil, "\(count)")
+        for count in 0...whole.count + 1 {
+            let entry = GuestEntry(Array((whole + [0]).prefix(count)))
+            #expect((entry != nil) == (count == 33 || count == 49), "\(count)")
+            if let entry { #expect(entry.key == Self.key && entry.token == (count == 49 ? Self.token : nil)) }
         }
-        #expect(GuestEntry(whole + [0]) == nil)
         for mark in [0, 2, 255] as [UInt8] { #expect(GuestEntry([mark] + whole.dropFirst()) == nil) }
     }
 
-    @Test("the PeerID is the hash of a label and the key, and each key has its own")
-    func peer() throws {
+    @Test func `The PeerID is the hash of a label and the key, and each key has its own`() throws {
         let hash = ([12] + Array("nigh guest 1".utf8) + Self.key).withUnsafeBytes { SHA256.hash($0) }
         let entry = try #require(GuestEntry([1] + Self.key))
         #expect(entry.peer.bytes == hash)
@@ -38,8 +29,7 @@ import Testing
         #expect(GuestEntry([1] + Self.key + Self.token)?.peer == entry.peer)
     }
 
-    @Test("an answer is written as the protocol says")
-    func answers() throws {
+    @Test func `An answer is written as the protocol says`() throws {
         let guest = try #require(GuestEntry([1] + Self.key)).peer
         let host = Identity.ephemeral(seed: 1).peerID
         let advertisement = Advertisement(
@@ -55,8 +45,7 @@ import Testing
         #expect(refused == [2, 3, 0, 0, 1, 4, UInt8(words.count)] + words)
     }
 
-    @Test("each reason has its code, words of at most 255 bytes, and seconds only if there are any")
-    func reasons() {
+    @Test func `Each reason has its code, words of at most 255 bytes, and seconds only if there are any`() {
         let codes: [(GuestRefusal, UInt8)] = [
             (.unknown, 1), (.used, 1), (.old, 1), (.forgotten, 1), (.full, 2), (.tooMany(seconds: 9), 3),
             (.revoked, 4),
@@ -69,8 +58,7 @@ import Testing
 }
 
 @Suite("What docs/reference/PROTOCOL.md says of guests") struct GuestPageTests {
-    @Test("its example is what is sent")
-    func example() throws {
+    @Test func `The example of the protocol's page is what is sent`() throws {
         let root = #filePath.split(separator: "/").dropLast(4).joined(separator: "/")
         let page = try String(contentsOfFile: "/\(root)/docs/reference/PROTOCOL.md", encoding: .utf8)
         let section = try #require(page.components(separatedBy: "### 2.10").last)

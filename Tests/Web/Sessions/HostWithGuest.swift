@@ -75,7 +75,8 @@ final class HostWithGuest {
         } && guest.wait { [host] in $0.state(of: host.id) == .connected }
     }
 
-    /// How long an answer to a ping has taken at most, and how many came.
+    /// How long an answer to a ping has taken at most since the last call, and how many came. A ping without an answer
+    /// counts with its age.
     func takeWorst() -> (time: Duration, count: Int) {
         let all = pingers.map { $0.takeWorst() }
         return (all.map(\.time).max() ?? .zero, all.map(\.count).reduce(0, +))
@@ -93,24 +94,23 @@ final class HostWithGuest {
 
     /// Makes an invitation, and returns its token.
     func invite() -> [UInt8] {
-        let box = Monitor()
-        nonisolated(unsafe) var url: String?
-        loops[0].execute { [web] in
-            let made = web.makeInvitationNow()?.url ?? ""
-            box.change { url = made }
-        }
-        _ = box.wait(within: .seconds(20)) { url != nil }
-        return Base32.decode(String((url ?? "").drop { $0 != "#" }.dropFirst())) ?? []
+        Self.wait { done in loops[0].execute { [web] in done(web.makeToken()) } } ?? []
+    }
+
+    /// Waits for at most 20 s until `begin` has called what it gets.
+    private static func wait<Value: Sendable>(
+        _ begin: (@escaping @Sendable (Value) -> Void) -> Void
+    ) -> Value? {
+        let monitor = Monitor()
+        nonisolated(unsafe) var value: Value?
+        begin { result in monitor.change { value = result } }
+        _ = monitor.wait(within: .seconds(20)) { value != nil }
+        return value
     }
 
     func stop() {
         for pinger in pingers { pinger.stop() }
-        for probe in [guest, peer, host] {
-            let monitor = Monitor()
-            nonisolated(unsafe) var isClosed = false
-            probe.session.close { monitor.change { isClosed = true } }
-            _ = monitor.wait(within: .seconds(20)) { isClosed }
-        }
+        for probe in [guest, peer, host] { _ = Self.wait { done in probe.session.close { done(true) } } }
         for loop in loops { loop.shutdown() }
     }
 }
@@ -151,7 +151,6 @@ private final class Pinger: @unchecked Sendable {
         }
     }
 
-    /// The longest time since the last call of this. A ping without an answer counts with its age.
     func takeWorst() -> (time: Duration, count: Int) {
         monitor.change {
             let result = (max(worst, sentAt.map { clock.now - $0 } ?? .zero), count)

@@ -1,3 +1,4 @@
+import Dispatch
 import Glibc
 import NighTestKit
 
@@ -6,7 +7,9 @@ import NighTestKit
 @testable import NighWeb
 
 /// A connection to a server as a browser has it, or somebody who pretends to be one. Its calls block for up to 20 s.
-final class Browser {
+///
+/// `@unchecked Sendable`: one thread reads, and one sends.
+final class Browser: @unchecked Sendable {
     /// An answer of the server.
     struct Answer {
         var status = 0
@@ -25,11 +28,13 @@ final class Browser {
 
     let descriptor: Int32
     let port: UInt16
+    private let server: Server?
     private var unread: [UInt8] = []
 
-    /// Connects from an address of the loopback interface: 127.0.0.1 with a last byte of its own.
-    init(_ port: UInt16, from source: UInt32 = 1) {
+    /// Connects from an address of the loopback interface: 127.0.0.1 with a last byte of its own. Keeps `server`.
+    init(_ port: UInt16, from source: UInt32 = 1, of server: Server? = nil) {
         self.port = port
+        self.server = server
         descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
         var timeout = timeval(tv_sec: 20, tv_usec: 0)
         for option in [SO_RCVTIMEO, SO_SNDTIMEO] {
@@ -74,6 +79,16 @@ final class Browser {
 
     func send(_ text: String) { send(Array(text.utf8)) }
 
+    /// Runs `send` on a thread of its own while `body` runs on this one, and waits for both.
+    func sending<Result>(
+        _ send: @escaping @Sendable (Browser) -> Void, during body: () throws -> Result
+    ) rethrows -> Result {
+        let work = DispatchWorkItem { [self] in send(self) }
+        DispatchQueue(label: "browser").async(execute: work)
+        defer { work.wait() }
+        return try body()
+    }
+
     /// Reads more. Returns false at the end.
     private func readMore() -> Bool {
         var bytes = [UInt8](repeating: 0, count: 1 << 16)
@@ -98,10 +113,12 @@ final class Browser {
     var name: String { "127.0.0.1:\(port)" }
 
     func request(_ path: String, _ headers: [String] = [], host: String? = nil) -> Answer? {
-        send(
-            (["GET \(path) HTTP/1.1", "Host: \(host ?? name)"] + headers + ["", ""]).joined(separator: "\r\n")
-        )
+        send(requestText(path, headers, host: host))
         return readAnswer()
+    }
+
+    func requestText(_ path: String, _ headers: [String] = [], host: String? = nil) -> String {
+        (["GET \(path) HTTP/1.1", "Host: \(host ?? name)"] + headers + ["", ""]).joined(separator: "\r\n")
     }
 
     func readAnswer() -> Answer? {
@@ -162,6 +179,9 @@ final class Browser {
         while bytes.count < count, let frame = readFrame(), frame.operation == 2 { bytes += frame.payload }
         return bytes
     }
+
+    /// Whether the server closes the WebSocket with this code, and then the connection.
+    func isClosed(with code: WebSocketCode) -> Bool { readFrame() == .close(code) && isAtEnd }
 
     static func key(_ number: Int) -> [UInt8] {
         [UInt8(number >> 8), UInt8(number & 0xFF)] + [UInt8](repeating: 3, count: 30)

@@ -17,7 +17,6 @@ final class GuestWire: @unchecked Sendable {
 
     private let lock = Lock()
     private var listeners: [String: Listener] = [:]
-    private var keyCount = 0
     private var usedKeys: Set<[UInt8]> = []
 
     func note(_ addresses: [TransportAddress], of transport: WebTransport, on loop: any EventLoop) {
@@ -29,27 +28,20 @@ final class GuestWire: @unchecked Sendable {
         }
     }
 
-    /// Gets a token of the transport at `address`, and a key that nobody has. Calls `completion` on some loop; with no
-    /// token if nobody listens there.
+    /// Makes the entry of a guest that is new to the transport at `address`, with a token of it. Calls `completion` on
+    /// some loop; with no token if nobody listens there.
     ///
     /// - Parameter key: the key to use in place of a new one. It gets a token the first time.
     func makeEntry(
         for address: TransportAddress, key: [UInt8]? = nil,
         _ completion: @escaping @Sendable ([UInt8]) -> Void
     ) {
-        let (listener, number, isKnown) = lock.withLock {
-            keyCount += 1
-            let isKnown = key.map { !usedKeys.insert($0).inserted } ?? false
-            return (listeners[address.value], keyCount, isKnown)
+        let (listener, isKnown) = lock.withLock {
+            (listeners[address.value], key.map { !usedKeys.insert($0).inserted } ?? false)
         }
-        let key =
-            key ?? (0..<4).map { UInt8(truncatingIfNeeded: number >> (8 * $0)) }
-            + [UInt8](repeating: 9, count: 28)
-        guard let listener, !isKnown else { return completion([1] + key) }
-        listener.loop.execute {
-            let url = listener.transport.makeInvitationNow()?.url ?? ""
-            completion([1] + key + (Base32.decode(String(url.drop { $0 != "#" }.dropFirst())) ?? []))
-        }
+        let entry = [1] + (key ?? (0..<32).map { _ in UInt8.random(in: .min ... .max) })
+        guard let listener, !isKnown else { return completion(entry) }
+        listener.loop.execute { completion(entry + listener.transport.makeToken()) }
     }
 }
 
@@ -67,16 +59,11 @@ final class GuestClient: @unchecked Sendable {
     private var dials: [DialID: Dial] = [:]
     private var pipes: [ObjectIdentifier: ClientPipe] = [:]
 
-    private final class Dial {
+    private struct Dial {
         let address: TransportAddress
-        let entry: [UInt8]
+        var entry: [UInt8] = []
         var timer: LoopTimer?
         var handshake: ClientPipe?
-
-        init(_ address: TransportAddress, _ entry: [UInt8]) {
-            self.address = address
-            self.entry = entry
-        }
     }
 
     /// The key of the one guest that it is; nil if each dial is another guest.
@@ -100,20 +87,23 @@ final class GuestClient: @unchecked Sendable {
             return
         }
         switch outcome {
-        case .failure(let error):
-            forget(id)
-            events?.dialFailed(id, error: error, by: self)
+        case .failure(let error): failed(id, error)
         case .success(let socket):
             let pipe = ClientPipe(socket, to: dial.address, of: self, on: loop)
             pipes[ObjectIdentifier(pipe)] = pipe
-            dial.handshake = pipe
+            dials[id]?.handshake = pipe
             pipe.begin(dial.entry, sendsFirst: key == nil) { [weak self, weak pipe] error in
                 guard let self, let pipe, dials[id] != nil else { return }
+                if let error { return failed(id, error) }
                 forget(id)
-                if let error { return self.events?.dialFailed(id, error: error, by: self) ?? () }
                 events?.pipeOpened(pipe, dial: id, by: self)
             }
         }
+    }
+
+    private func failed(_ id: DialID, _ error: NighError) {
+        forget(id)
+        events?.dialFailed(id, error: error, by: self)
     }
 
     private func forget(_ id: DialID) {
@@ -121,24 +111,15 @@ final class GuestClient: @unchecked Sendable {
         if let timer = dial.timer { loop?.cancel(timer) }
     }
 
-    private func entryMade(_ entry: [UInt8], for id: DialID, _ timeout: Duration) {
-        guard let waiting = dials[id] else { return }
-        let dial = Dial(waiting.address, entry)
-        dial.timer = waiting.timer
-        dials[id] = dial
-        connect(id, timeout)
-    }
-
-    private func connect(_ id: DialID, _ timeout: Duration) {
+    private func connect(_ id: DialID, _ entry: [UInt8], _ timeout: Duration) {
+        dials[id]?.entry = entry
         guard let dial = dials[id], let connecting else { return }
         let parts = dial.address.value.split(separator: ":")
         guard dial.address.scheme == scheme, parts.count == 2, let port = UInt16(parts[1]),
             let address = SocketAddress(numeric: String(parts[0]), port: port)
         else {
-            forget(id)
-            let error = NighError(
-                .connecting, .invalid("address \(dial.address)"), transport: scheme, advice: "dial web://")
-            return events?.dialFailed(id, error: error, by: self) ?? ()
+            let cause = NighError.Cause.invalid("address \(dial.address)")
+            return failed(id, NighError(.connecting, cause, transport: scheme, advice: "dial web://"))
         }
         let descriptor = socket(
             AF_INET, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue | SOCK_NONBLOCK.rawValue), 0)
@@ -171,18 +152,16 @@ extension GuestClient: Transport {
 
     func dial(_ address: TransportAddress, as id: DialID, timeout: Duration) {
         guard let loop else { return }
-        dials[id] = Dial(address, [])
+        dials[id] = Dial(address: address)
         dials[id]?.timer = loop.schedule(at: loop.now + Moment.Span(timeout)) { [weak self] in
-            guard let self, let dial = dials[id] else { return }
-            dial.handshake?.abandon()
-            connecting?.cancel(id)
-            dial.timer = nil
-            forget(id)
+            guard let self, dials[id] != nil else { return }
+            dials[id]?.timer = nil
+            cancelDial(id)
             let error = NighError(.connecting, .timedOut, transport: scheme, advice: "nobody answers there")
             events?.dialFailed(id, error: error, by: self)
         }
         wire.makeEntry(for: address, key: key) { [self] entry in
-            loop.execute { [self] in entryMade(entry, for: id, timeout) }
+            loop.execute { [self] in connect(id, entry, timeout) }
         }
     }
 
@@ -316,33 +295,23 @@ final class ClientPipe: @unchecked Sendable {
     }
 
     private func readFrames() {
-        var rest = input[...]
-        defer { input = Array(rest) }
-        while isOpen {
+        while isOpen, !input.isEmpty {
             if left > 0 {
-                guard !rest.isEmpty else { return }
-                let bytes = rest.prefix(left)
-                rest = rest.dropFirst(bytes.count)
+                let bytes = Array(input.prefix(left))
+                input.removeFirst(bytes.count)
                 left -= bytes.count
                 received += bytes.count
                 handler?.pipe(self, received: ByteSlice(bytes))
                 continue
             }
-            input = Array(rest)
-            rest = input[...]
             guard let (operation, count, start) = header else { return }
-            if operation == 8 {
-                rest = []
-                isOpen = false
-                let last = handler
-                handler = nil
-                send(BrowserFrames.frame(8, [3, 0xE8]))
-                socket.close(.afterWriting)
-                last?.pipeClosed(self, error: nil)
-                return
-            }
-            rest = rest.dropFirst(start)
+            input.removeFirst(start)
             left = count
+            guard operation == 8 else { continue }
+            let last = handler
+            handler = nil
+            close(.afterWriting)
+            last?.pipeClosed(self, error: nil)
         }
     }
 }
@@ -405,15 +374,8 @@ extension ClientPipe: Pipe {
 
 extension ClientPipe: PipeHandler {
     func pipe(_ pipe: any Pipe, received bytes: ByteSlice) {
-        if handshake == nil, isOpen, input.isEmpty, left >= bytes.count {
-            left -= bytes.count
-            received += bytes.count
-            handler?.pipe(self, received: bytes)
-            return
-        }
         input += bytes.bytes
-        if handshake != nil { return readHandshake() }
-        if handler != nil, isOpen { readFrames() }
+        if handshake != nil { readHandshake() } else if handler != nil { readFrames() }
     }
     func pipeBecameWritable(_ pipe: any Pipe) { if isOpen { handler?.pipeBecameWritable(self) } }
     func pipeEnded(_ pipe: any Pipe) { over(nil) }

@@ -1,42 +1,38 @@
 import Glibc
 import NighTestKit
 import NighUV
+import Testing
 
 @testable import NighCore
 @testable import NighTCP
 @testable import NighWeb
 
-/// A transport for guests on the loopback interface, on a loop that runs by itself, and the pipes that guests open.
-///
-/// `@unchecked Sendable`: the monitor guards what was recorded.
-final class Server: @unchecked Sendable {
-    let loop = UVEventLoop()
-    let transport: WebTransport
-    private let monitor = Monitor()
-    private var recordedPipes: [ServedPipe] = []
-    private var recordedListening: [TransportAddress] = []
-    private var recordedFailures: [NighError] = []
-    /// How pipes treat the bytes that they receive.
-    private let habit: ServedPipe.Habit
+/// A transport for guests on the loopback interface, on a loop that runs by itself, and the pipes that guests open. Both
+/// end with this object, which its browsers keep. Work on the loop gets the transport, and does not keep the server.
+final class Server {
+    private let loop = UVEventLoop()
+    private let transport: WebTransport
+    private let record: ServerRecord
 
     static let page = WebPage([
         "/": WebPage.File(type: "text/html; charset=utf-8", bytes: ByteSlice(Array("<p>Welcome".utf8))),
         "/style.css": WebPage.File(type: "text/css", bytes: ByteSlice(Array("p {}".utf8))),
     ])
 
+    /// - Parameter habit: how pipes treat the bytes that they receive.
     init(
-        echoes: Bool = false, closes: Bool = false, page: WebPage = Server.page, times: WebTimes = WebTimes(),
+        _ habit: ServedPipe.Habit = .reads, page: WebPage = Server.page, times: WebTimes = WebTimes(),
         adjust: (inout WebOptions) -> Void = { _ in }
     ) {
         var options = WebOptions()
         options.interface = "lo"
         options.port = 0
         adjust(&options)
-        habit = closes ? .closes : echoes ? .echoes : .reads
+        record = ServerRecord(habit)
         transport = WebTransport(options, times: times)
         transport.page = page
-        run { [self] in
-            transport.start(on: loop, events: self)
+        run { [loop, record] transport in
+            transport.start(on: loop, events: record)
             transport.advertise(Self.advertisement)
         }
     }
@@ -44,33 +40,37 @@ final class Server: @unchecked Sendable {
     static let advertisement = Advertisement(
         service: "test", peer: Identity.ephemeral(seed: 1).peerID, name: DisplayName(fitting: "Host"))
 
-    deinit { loop.shutdown() }
-
-    /// Ends the transport and its loop.
-    func stop() {
-        run { [self] in transport.shutdown() }
+    deinit {
+        run { $0.shutdown() }
         loop.shutdown()
     }
 
+    // MARK: The loop
+
     /// Runs `body` on the loop and waits for its result.
     @discardableResult
-    func run<Result: Sendable>(_ body: @escaping @Sendable () -> Result) -> Result {
+    func run<Result: Sendable>(_ body: @escaping @Sendable (WebTransport) -> Result) -> Result {
         let box = Box<Result>()
-        loop.execute { [monitor] in
-            let result = body()
+        loop.execute { [transport, monitor = record.monitor] in
+            let result = body(transport)
             monitor.change { box.value = result }
         }
-        guard wait(until: { box.value != nil }), let result = monitor.read({ box.value }) else {
+        guard wait(until: { box.value != nil }), let result = record.monitor.read({ box.value }) else {
             preconditionFailure("the loop is stuck")
         }
         return result
     }
 
+    /// `@unchecked Sendable`: the monitor guards the value.
+    private final class Box<Value>: @unchecked Sendable {
+        var value: Value?
+    }
+
     /// Waits for at most 20 s. Returns whether it became true.
-    func wait(until isTrue: () -> Bool) -> Bool { monitor.wait(within: .seconds(20), until: isTrue) }
+    func wait(until isTrue: () -> Bool) -> Bool { record.monitor.wait(within: .seconds(20), until: isTrue) }
 
     /// Waits until the loop itself has brought something about.
-    func waitOnLoop(until isTrue: @escaping @Sendable () -> Bool) -> Bool {
+    func waitOnLoop(until isTrue: @escaping @Sendable (WebTransport) -> Bool) -> Bool {
         for _ in 0..<2_000 {
             if run(isTrue) { return true }
             usleep(5_000)
@@ -78,43 +78,94 @@ final class Server: @unchecked Sendable {
         return false
     }
 
-    var listening: [TransportAddress] { monitor.read { recordedListening } }
-    var failures: [NighError] { monitor.read { recordedFailures } }
-    var pipes: [ServedPipe] { monitor.read { recordedPipes } }
+    /// Keeps the loop busy while `body` runs, so that nothing is accepted.
+    func stall(during body: () -> Void) {
+        nonisolated(unsafe) var isReleased = false
+        loop.execute { [monitor = record.monitor] in _ = monitor.wait(within: .seconds(20)) { isReleased } }
+        body()
+        record.monitor.change { isReleased = true }
+    }
+
+    // MARK: Its state
+
+    var listening: [TransportAddress] { record.monitor.read { record.listening } }
+    var failures: [NighError] { record.monitor.read { record.failures } }
+    var pipes: [ServedPipe] { record.monitor.read { record.pipes } }
+    var guests: [Guest] { run { $0.guests } }
+
+    /// Waits until there are this many connections.
+    func hasConnections(_ count: Int) -> Bool { waitOnLoop { $0.connectionCount == count } }
 
     /// The port, once it listens.
     var port: UInt16 {
-        guard wait(until: { !recordedListening.isEmpty }) else { preconditionFailure("\(failures)") }
-        return run { [self] in transport.names.addresses.first?.port ?? 0 }
+        guard wait(until: { !record.listening.isEmpty }) else { preconditionFailure("\(failures)") }
+        return run { $0.names.addresses.first?.port ?? 0 }
     }
+
+    // MARK: Guests
 
     /// Makes an invitation, and returns its token.
     func invite() -> [UInt8] {
         _ = port
-        let url = run { [self] in transport.makeInvitationNow()?.url ?? "" }
-        guard let token = Base32.decode(String(url.drop { $0 != "#" }.dropFirst())) else {
-            preconditionFailure("no token in \(url)")
-        }
-        return token
+        return run { $0.makeToken() }
     }
 
-    var guests: [Guest] { run { [self] in transport.guests } }
+    /// A connection to the server, from an address of the loopback interface with this last byte.
+    func browser(from source: UInt32 = 1) -> Browser { Browser(port, from: source, of: self) }
 
-    /// `@unchecked Sendable`: the monitor guards the value.
-    private final class Box<Value>: @unchecked Sendable {
-        var value: Value?
+    /// A browser with a WebSocket that has not entered.
+    func stranger(from source: UInt32 = 1) -> Browser {
+        let browser = browser(from: source)
+        #expect(browser.upgrade()?.status == 101)
+        return browser
+    }
+
+    /// A browser that has entered with an invitation.
+    func guest(_ key: Int = 1, from source: UInt32 = 1) -> Browser {
+        let browser = stranger(from: source)
+        #expect(browser.enter(key, invite()).first == 1)
+        return browser
+    }
+
+    /// The pipe that opens with the first byte of a guest.
+    func openPipe(of guest: Browser) throws -> ServedPipe {
+        let count = pipes.count
+        guest.sendFrame(2, [1])
+        try #require(wait { pipes.count > count })
+        return pipes[count]
     }
 }
 
-extension Server: TransportEventHandler {
+extension WebTransport {
+    /// Makes an invitation, and returns its token; an empty one if nothing listens.
+    func makeToken() -> [UInt8] {
+        let url = makeInvitationNow()?.url ?? ""
+        return Base32.decode(String(url.drop { $0 != "#" }.dropFirst())) ?? []
+    }
+}
+
+/// The events of a server's transport.
+///
+/// `@unchecked Sendable`: the monitor guards what was recorded.
+private final class ServerRecord: @unchecked Sendable {
+    let monitor = Monitor()
+    private let habit: ServedPipe.Habit
+    private(set) var pipes: [ServedPipe] = []
+    private(set) var listening: [TransportAddress] = []
+    private(set) var failures: [NighError] = []
+
+    init(_ habit: ServedPipe.Habit) { self.habit = habit }
+}
+
+extension ServerRecord: TransportEventHandler {
     func handle(_ event: TransportEvent, by transport: any Transport) {
         switch event {
         case .pipeOpened(let pipe, _):
             let pipe = ServedPipe(pipe, habit, monitor)
-            monitor.change { recordedPipes.append(pipe) }
+            monitor.change { pipes.append(pipe) }
             pipe.start()
-        case .listeningChanged(let addresses): monitor.change { recordedListening = addresses }
-        case .advertisingFailed(let error): monitor.change { recordedFailures.append(error) }
+        case .listeningChanged(let addresses): monitor.change { listening = addresses }
+        case .advertisingFailed(let error): monitor.change { failures.append(error) }
         default: break
         }
     }
@@ -129,12 +180,7 @@ final class ServedPipe: PipeHandler, @unchecked Sendable {
         case drained
     }
 
-    /// How a pipe treats the bytes that it receives.
-    enum Habit {
-        case reads
-        case echoes
-        case closes
-    }
+    enum Habit { case reads, echoes, closes }
 
     let pipe: any Pipe
     private let habit: Habit

@@ -19,33 +19,26 @@ private func address(_ text: String) -> SocketAddress {
     private static let names = WebNames(
         addresses: ["192.168.1.5:8080", "[fd00::5]:8080", "127.0.0.1:8080"].map(address), host: "Puma.local")
 
-    @Test(
-        "a browser that was given one of this machine's names means this server",
-        arguments: [
-            "puma.local:8080", "PUMA.LOCAL:8080", "192.168.1.5:8080", "[fd00::5]:8080", "[FD00::5]:8080",
-            "127.0.0.1:8080", "localhost:8080", "LocalHost:8080",
-        ])
-    func own(host: String) {
+    @Test(arguments: [
+        "puma.local:8080", "PUMA.LOCAL:8080", "192.168.1.5:8080", "[fd00::5]:8080", "[FD00::5]:8080",
+        "127.0.0.1:8080", "localhost:8080", "LocalHost:8080",
+    ])
+    func `A browser that was given one of this machine's names means this server`(host: String) {
         #expect(Self.names.contains(host))
     }
 
-    @Test(
-        "a browser that was given any other name does not",
-        arguments: [
-            "", "evil.example", "evil.example:8080", "puma.local", "puma.local:80", "puma.local:8081",
-            "192.168.1.6:8080", "192.168.1.5", "fd00::5:8080", "[fd00::6]:8080",
-            "puma.local.evil.example:8080",
-            "evil.example.puma.local:8080", "puma.local:8080.evil.example", "puma.local:8080 ",
-            "user@puma.local:8080",
-            "puma.local:08080", "0x7f.1:8080", "127.1:8080", "puma:8080", "localhost.evil.example:8080",
-            "0.0.0.0:8080",
-        ])
-    func foreign(host: String) {
+    @Test(arguments: [
+        "", "evil.example", "evil.example:8080", "puma.local", "puma.local:80", "puma.local:8081",
+        "192.168.1.6:8080", "192.168.1.5", "fd00::5:8080", "[fd00::6]:8080", "puma.local.evil.example:8080",
+        "evil.example.puma.local:8080", "puma.local:8080.evil.example", "puma.local:8080 ",
+        "user@puma.local:8080", "puma.local:08080", "0x7f.1:8080", "127.1:8080", "puma:8080",
+        "localhost.evil.example:8080", "0.0.0.0:8080",
+    ])
+    func `A browser that was given any other name does not`(host: String) {
         #expect(!Self.names.contains(host))
     }
 
-    @Test("at port 80 browsers leave out the port")
-    func port80() {
+    @Test func `At port 80 browsers leave out the port`() {
         let names = WebNames(addresses: ["192.168.1.5:80", "[fd00::5]:80"].map(address), host: "puma.local")
         for host in ["puma.local", "192.168.1.5", "[fd00::5]", "localhost"] { #expect(names.contains(host)) }
         for host in ["puma.local:80", "fd00::5", "puma.local:8080"] { #expect(!names.contains(host)) }
@@ -53,28 +46,22 @@ private func address(_ text: String) -> SocketAddress {
         #expect(names.permits(origin: "http://puma.local", at: "puma.local"))
     }
 
-    @Test("a page of the same name may open a WebSocket, whatever the case")
-    func ownOrigin() {
-        #expect(Self.names.permits(origin: "http://puma.local:8080", at: "puma.local:8080"))
-        #expect(Self.names.permits(origin: "HTTP://Puma.Local:8080", at: "puma.local:8080"))
-        #expect(Self.names.permits(origin: nil, at: "puma.local:8080"))
+    @Test(arguments: ["http://puma.local:8080", "HTTP://Puma.Local:8080", nil])
+    func `A page of the same name may open a WebSocket, whatever the case`(origin: String?) {
+        #expect(Self.names.permits(origin: origin, at: "puma.local:8080"))
     }
 
-    @Test(
-        "a page of another origin may not",
-        arguments: [
-            "", "null", "http://evil.example", "https://puma.local:8080", "http://puma.local",
-            "http://puma.local:8081",
-            "http://puma.local:8080/", "http://puma.local:8080.evil.example", "http://192.168.1.5:8080",
-            "http://localhost:8080", "file://", "puma.local:8080",
-            "http://evil.example,http://puma.local:8080",
-        ])
-    func foreignOrigin(origin: String) {
+    @Test(arguments: [
+        "", "null", "http://evil.example", "https://puma.local:8080", "http://puma.local",
+        "http://puma.local:8081", "http://puma.local:8080/", "http://puma.local:8080.evil.example",
+        "http://192.168.1.5:8080", "http://localhost:8080", "file://", "puma.local:8080",
+        "http://evil.example,http://puma.local:8080",
+    ])
+    func `A page of another origin may not`(origin: String) {
         #expect(!Self.names.permits(origin: origin, at: "puma.local:8080"))
     }
 
-    @Test("addresses to open have the name first, and loopback only if there is nothing else")
-    func urls() {
+    @Test func `Addresses to open have the name first, and loopback only if there is nothing else`() {
         #expect(
             Self.names.urls
                 == ["http://puma.local:8080/", "http://192.168.1.5:8080/", "http://[fd00::5]:8080/"])
@@ -106,13 +93,11 @@ private func address(_ text: String) -> SocketAddress {
         LocalNetwork.addresses(among: all, interface: interface).map(\.address.hostDescription)
     }
 
-    @Test("guests are served at private addresses and loopback, not at public ones or on virtual networks")
-    func all() {
+    @Test func `Guests are served at private addresses and loopback, not at public or virtual ones`() {
         #expect(Self.chosen() == ["127.0.0.1", "::1", "192.168.1.5", "fd00::5", "10.1.2.3", "172.16.0.1"])
     }
 
-    @Test("an interface that somebody has named is the only one besides loopback, whatever it is called")
-    func named() {
+    @Test func `An interface that somebody has named is the only one besides loopback`() {
         #expect(Self.chosen("docker0") == ["127.0.0.1", "::1", "172.17.0.1"])
         #expect(Self.chosen("lo") == ["127.0.0.1", "::1"])
         #expect(Self.chosen("eth0") == ["127.0.0.1", "::1", "192.168.1.5", "fd00::5"])
@@ -124,25 +109,19 @@ private func address(_ text: String) -> SocketAddress {
         try WebOptions(TransportSpec(parsing: text))
     }
 
-    @Test("they are read")
-    func reads() throws {
+    @Test func `The options are read`() throws {
         let options = try Self.options("web:port=80,interface=wlan0,rate=2M,bytes=3G")
         #expect(options.port == 80 && options.interface == "wlan0")
         #expect(options.rate == 2 << 20 && options.byteLimit == 3 << 30)
         #expect(try Self.options("web") == WebOptions())
     }
 
-    @Test(
-        "wrong ones are refused with advice",
-        arguments: [
-            "port=x", "port=65536", "port=-1", "interface=a/b", "interface=abcdefghijklmnop", "rate=0",
-            "rate=-1",
-            "rate=M", "bytes=1T", "bytes=9999999999999999999", "bytes=9223372036854775807G",
-        ])
-    func refuses(option: String) {
-        #expect(throws: NighError.self) { try Self.options("web:\(option)") }
-        do { _ = try Self.options("web:\(option)") } catch let error as NighError {
-            #expect(error.stage == .configuring && error.advice != nil)
-        } catch {}
+    @Test(arguments: [
+        "port=x", "port=65536", "port=-1", "interface=a/b", "interface=abcdefghijklmnop", "rate=0", "rate=-1",
+        "rate=M", "bytes=1T", "bytes=9999999999999999999", "bytes=9223372036854775807G",
+    ])
+    func `Wrong options are refused with advice`(option: String) {
+        let error = #expect(throws: NighError.self) { try Self.options("web:\(option)") }
+        #expect(error?.stage == .configuring && error?.advice != nil)
     }
 }

@@ -78,37 +78,27 @@ enum BrowserFrames {
 
     private static let hello = Array("Hello".utf8)
 
-    @Test("the examples of RFC 6455 are read, with binary in place of text")
-    func examples() {
+    @Test func `The examples of RFC 6455 are read, with binary in place of text`() {
         // 5.7: a single-frame masked message, here binary, and a masked pong.
         let single: [UInt8] = [0x82, 0x85, 0x37, 0xFA, 0x21, 0x3D, 0x7F, 0x9F, 0x4D, 0x51, 0x58]
         #expect(Self.read(single) == Found(bytes: Self.hello, ends: [5]))
-        let pong: [UInt8] = [0x8A, 0x85, 0x37, 0xFA, 0x21, 0x3D, 0x7F, 0x9F, 0x4D, 0x51, 0x58]
-        #expect(Self.read(pong) == Found())
-        let ping = [0x89] + pong.dropFirst()
-        #expect(Self.read(ping) == Found(pings: [Self.hello]))
+        #expect(Self.read([0x8A] + single.dropFirst()) == Found())
+        #expect(Self.read([0x89] + single.dropFirst()) == Found(pings: [Self.hello]))
         // A fragmented message, masked: "Hel" and "lo".
         let fragments =
             BrowserFrames.frame(2, Array("Hel".utf8), isLast: false)
             + BrowserFrames.frame(0, Array("lo".utf8))
         #expect(Self.read(fragments) == Found(bytes: Self.hello, ends: [5]))
-        // 256 bytes and 64 KiB.
-        for count in [256, 65_536] {
-            let payload = (0..<count).map { UInt8(truncatingIfNeeded: $0 &* 7) }
-            #expect(Self.read(BrowserFrames.binary(payload)) == Found(bytes: payload, ends: [count]))
-        }
     }
 
-    @Test(
-        "messages of each length that is written differently arrive",
-        arguments: [0, 1, 125, 126, 127, 65_535, 65_536])
-    func lengths(count: Int) {
-        let payload = [UInt8](repeating: 9, count: count)
+    @Test(arguments: [0, 1, 125, 126, 127, 65_535, 65_536])
+    func `Messages of each length that is written differently arrive`(count: Int) {
+        let payload = (0..<count).map { UInt8(truncatingIfNeeded: $0 &* 7) }
         #expect(Self.read(BrowserFrames.binary(payload)) == Found(bytes: payload, ends: [count]))
     }
 
-    @Test("any cut gives the same bytes as the simplest reader finds", arguments: 0..<200)
-    func anyCut(seed: UInt64) {
+    @Test(arguments: 0..<200)
+    func `Any cut gives the same bytes as the simplest reader finds`(seed: UInt64) {
         var random = SeededGenerator(seed: seed)
         var expected = Found()
         var wire: [UInt8] = []
@@ -139,8 +129,7 @@ enum BrowserFrames {
         #expect(Self.read(pieces) == expected)
     }
 
-    @Test("bytes are given out as they come, before their frame is whole")
-    func early() throws {
+    @Test func `Bytes are given out as they come, before their frame is whole`() throws {
         var reader = WebSocketReader()
         let frame = BrowserFrames.binary([1, 2, 3, 4, 5])
         reader.append(ByteSlice(Array(frame.prefix(9))))
@@ -151,45 +140,46 @@ enum BrowserFrames {
         #expect(second == .bytes(ByteSlice([4, 5]), endsMessage: true))
     }
 
-    @Test("a frame that is not masked is a mistake")
-    func unmasked() {
-        #expect(Self.code([0x82, 0x01, 0x07]) == .protocolError)
-        #expect(Self.code([0x89, 0x00]) == .protocolError)
+    private static let long = [UInt8](repeating: 1, count: 126)
+    private static let begun = BrowserFrames.frame(2, [1], isLast: false)
+    private static let whole = begun + BrowserFrames.frame(0, [2])
+
+    @Test(
+        arguments: [
+            // Not masked.
+            [0x82, 0x01, 0x07], [0x89, 0x00],
+            // Lengths written with more bytes than needed.
+            BrowserFrames.header(2, 125, lengthBytes: 2), BrowserFrames.header(2, 0, lengthBytes: 8),
+            BrowserFrames.header(2, 65_535, lengthBytes: 8), BrowserFrames.header(9, 5, lengthBytes: 2),
+            // Fragments out of order.
+            BrowserFrames.frame(0, [1]), begun + BrowserFrames.frame(2, [1]),
+            whole + BrowserFrames.frame(0, [3]),
+        ]
+            // Reserved bits, since there are no extensions; and unknown operations.
+            + [1, 2, 4, 7].map { BrowserFrames.frame(2, [1], reserved: $0) }
+            + [3, 4, 5, 6, 7, 11, 12, 13, 14, 15].map { BrowserFrames.frame($0) }
+            // Control frames that are not whole, or not short.
+            + [8, 9, 10].map { BrowserFrames.frame($0, [1, 2], isLast: false) }
+            + [8, 9, 10].map { BrowserFrames.frame($0, long) })
+    func `A frame that breaks the rules is a mistake`(bytes: [UInt8]) {
+        #expect(Self.code(bytes) == .protocolError)
     }
 
-    @Test("reserved bits are a mistake, since there are no extensions", arguments: [1, 2, 4, 7] as [UInt8])
-    func reserved(bits: UInt8) {
-        #expect(Self.code(BrowserFrames.frame(2, [1], reserved: bits)) == .protocolError)
-    }
-
-    @Test("text is not taken")
-    func text() {
+    @Test func `Text is not taken, and the longest control frames are`() {
         #expect(Self.code(BrowserFrames.frame(1, Self.hello)) == .unsupportedData)
+        for operation in [8, 9, 10] as [UInt8] {
+            #expect(Self.code(BrowserFrames.frame(operation, Array(Self.long.dropLast()))) == nil)
+        }
     }
 
-    @Test("unknown kinds of frames are a mistake", arguments: [3, 4, 5, 6, 7, 11, 12, 13, 14, 15] as [UInt8])
-    func unknown(operation: UInt8) {
-        #expect(Self.code(BrowserFrames.frame(operation)) == .protocolError)
-    }
-
-    @Test("control frames are whole and short", arguments: [8, 9, 10] as [UInt8])
-    func control(operation: UInt8) {
-        #expect(Self.code(BrowserFrames.frame(operation, [1, 2], isLast: false)) == .protocolError)
-        let long = [UInt8](repeating: 1, count: 126)
-        #expect(Self.code(BrowserFrames.frame(operation, long)) == .protocolError)
-        #expect(Self.code(BrowserFrames.frame(operation, Array(long.dropLast()))) == nil)
-    }
-
-    @Test("a message of more than 65,536 bytes is refused before it comes")
-    func tooLong() {
+    @Test func `A message of more than 65,536 bytes is refused before it comes`() {
         #expect(Self.code(BrowserFrames.header(2, 65_537)) == .tooBig)
         let half = BrowserFrames.frame(2, [UInt8](repeating: 1, count: 40_000), isLast: false)
         #expect(Self.read(half + BrowserFrames.header(0, 25_536)).code == nil)
         #expect(Self.read(half + BrowserFrames.header(0, 25_537)).code == .tooBig)
     }
 
-    @Test("lengths up to 64 bits are refused, and nothing overflows")
-    func hugeLengths() {
+    @Test func `Lengths up to 64 bits are refused, and nothing overflows`() {
         for high in [0x7F, 0x80, 0xFF] as [UInt8] {
             let header: [UInt8] = [0x82, 0xFF, high] + [UInt8](repeating: 0xFF, count: 7) + [1, 2, 3, 4]
             #expect(Self.code(header) == .tooBig)
@@ -201,39 +191,19 @@ enum BrowserFrames {
         }
     }
 
-    @Test("lengths written with more bytes than needed are a mistake")
-    func minimalLengths() {
-        #expect(Self.code(BrowserFrames.header(2, 125, lengthBytes: 2)) == .protocolError)
-        #expect(Self.code(BrowserFrames.header(2, 0, lengthBytes: 8)) == .protocolError)
-        #expect(Self.code(BrowserFrames.header(2, 65_535, lengthBytes: 8)) == .protocolError)
-        #expect(Self.code(BrowserFrames.header(9, 5, lengthBytes: 2)) == .protocolError)
-    }
-
-    @Test("fragments come in order")
-    func order() {
-        #expect(Self.code(BrowserFrames.frame(0, [1])) == .protocolError)
-        let begun = BrowserFrames.frame(2, [1], isLast: false)
-        #expect(Self.code(begun + BrowserFrames.frame(2, [1])) == .protocolError)
-        let whole = begun + BrowserFrames.frame(0, [2])
-        #expect(Self.code(whole + BrowserFrames.frame(0, [3])) == .protocolError)
-    }
-
-    @Test("empty frames end messages or add nothing")
-    func empty() {
+    @Test func `Empty frames end messages or add nothing`() {
         let bytes =
             BrowserFrames.frame(2, [], isLast: false) + BrowserFrames.frame(0, [1], isLast: false)
             + BrowserFrames.frame(0, [], isLast: false) + BrowserFrames.frame(0, [])
         #expect(Self.read(bytes + BrowserFrames.frame(2)) == Found(bytes: [1], ends: [1, 1]))
     }
 
-    @Test("nothing is read behind a close")
-    func close() {
+    @Test func `Nothing is read behind a close`() {
         let bytes = BrowserFrames.frame(8, [3, 0xE8]) + BrowserFrames.frame(1, [1])
         #expect(Self.read(BrowserFrames.binary([1]) + bytes) == Found(bytes: [1], ends: [1], hasClosed: true))
     }
 
-    @Test("what the server writes is not masked, and has the shortest length")
-    func writing() {
+    @Test func `The frames that the server writes are not masked, and have the shortest length`() {
         #expect(WebSocketFrame.header(of: 0) == [0x82, 0])
         #expect(WebSocketFrame.header(of: 125) == [0x82, 125])
         #expect(WebSocketFrame.header(of: 126) == [0x82, 126, 0, 126])
