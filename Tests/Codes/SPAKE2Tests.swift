@@ -3,7 +3,7 @@ import Testing
 
 @testable import NighCodes
 
-/// Two of the vectors of RFC 9382, appendix B, for P-256 with SHA-256, HKDF and HMAC: with identities and without.
+/// The vectors of RFC 9382, appendix B, for P-256 with SHA-256, HKDF and HMAC.
 @Suite struct SPAKE2Tests {
     struct Vector: Sendable, CustomTestStringConvertible {
         let a, b, w, x, y, shareOfA, shareOfB, shared, confirmationOfA, confirmationOfB: String
@@ -23,6 +23,28 @@ import Testing
             shared: "0e0672dc86f8e45565d338b0540abe69",
             confirmationOfA: "58ad4aa88e0b60d5061eb6b5dd93e80d9c4f00d127c65b3b35b1b5281fee38f0",
             confirmationOfB: "d3e2e547f1ae04f2dbdbf0fc4b79f8ecff2dff314b5d32fe9fcef2fb26dc459b"),
+        Vector(
+            a: "", b: "client", w: "0548d8729f730589e579b0475a582c1608138ddf7054b73b5381c7e883e2efae",
+            x: "403abbe3b1b4b9ba17e3032849759d723939a27a27b9d921c500edde18ed654b",
+            y: "903023b6598908936ea7c929bd761af6039577a9c3f9581064187c3049d87065",
+            shareOfA: "04a897b769e681c62ac1c2357319a3d363f610839c4477720d24cbe32f5fd85f4"
+                + "4fb92ba966578c1b712be6962498834078262caa5b441ecfa9d4a9485720e918a",
+            shareOfB: "04e0f816fd1c35e22065d5556215c097e799390d16661c386e0ecc84593974a61"
+                + "b881a8c82327687d0501862970c64565560cb5671f696048050ca66ca5f8cc7fc",
+            shared: "642f05c473c2cd79909f9a841e2f30a7",
+            confirmationOfA: "47d29e6666af1b7dd450d571233085d7a9866e4d49d2645e2df975489521232b",
+            confirmationOfB: "3313c5cefc361d27fb16847a91c2a73b766ffa90a4839122a9b70a2f6bd1d6df"),
+        Vector(
+            a: "server", b: "", w: "626e0cdc7b14c9db3e52a0b1b3a768c98e37852d5db30febe0497b14eae8c254",
+            x: "07adb3db6bc623d3399726bfdbfd3d15a58ea776ab8a308b00392621291f9633",
+            y: "b6a4fc8dbb629d4ba51d6f91ed1532cf87adec98f25dd153a75accafafedec16",
+            shareOfA: "04f88fb71c99bfffaea370966b7eb99cd4be0ff1a7d335caac4211c4afd855e2e"
+                + "15a873b298503ad8ba1d9cbb9a392d2ba309b48bfd7879aefd0f2cea6009763b0",
+            shareOfB: "040c269d6be017dccb15182ac6bfcd9e2a14de019dd587eaf4bdfd353f031101e"
+                + "7cca177f8eb362a6e83e7d5e729c0732e1b528879c086f39ba0f31a9661bd34db",
+            shared: "005184ff460da2ce59062c87733c299c",
+            confirmationOfA: "bc9f9bbe99f26d0b2260e6456e05a86196a3307ec6663a18bf6ac825736533b2",
+            confirmationOfB: "c2370e1bf813b086dff0d834e74425a06e6390f48f5411900276dcccc5a297ec"),
         Vector(
             a: "", b: "", w: "7bf46c454b4c1b25799527d896508afd5fc62ef4ec59db1efb49113063d70cca",
             x: "8cef65df64bb2d0f83540c53632de911b5b24b3eab6cc74a97609fd659e95473",

@@ -27,7 +27,7 @@ import Testing
 
         init(_ files: MemoryFiles) throws {
             outgoing = OutgoingFiles(files)
-            pair = try VirtualPair(service: "files") { [arrivals] in
+            pair = try VirtualPair { [arrivals] in
                 TestLayer(streams: .files) { arrivals.stream = $0 }
             }
             pair.puma.session.openStream(named: "files", to: pair.lynx.session.id, for: .files) {

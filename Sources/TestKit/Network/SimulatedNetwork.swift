@@ -49,8 +49,9 @@ public final class SimulatedNetwork: @unchecked Sendable {
     public let loop: VirtualEventLoop
     /// The wires, in the order in which they were given.
     public let wires: [Wire]
-    /// All sessions that have joined, in order.
+    /// The sessions that have joined and have not crashed, in order.
     public private(set) var sessions: [SessionProbe] = []
+    private var count: UInt64 = 0
     private let hubs: [MemoryHub]
     private let seed: UInt64
     private let adjust: (inout SessionConfiguration) -> Void
@@ -125,7 +126,7 @@ public final class SimulatedNetwork: @unchecked Sendable {
         layers: [any SessionLayer] = [], adjust: (inout SessionConfiguration) -> Void = { _ in },
         through wrap: (any Transport) -> any Transport = { $0 }
     ) -> SessionProbe {
-        let count = UInt64(sessions.count + 1)
+        count += 1
         let name = name ?? "m\(count)"
         let host = addHost(at: address ?? "\(name)-\(count)", on: wires) { _ in plan }
         var configuration = SessionConfiguration(
