@@ -68,7 +68,7 @@ import Testing
         let caller: TestTransport
         let target: TestTransport
         let relay: Relay
-        private let log: EventLog
+        private let log = EventLog()
 
         /// `@unchecked Sendable`: everything happens on the one virtual loop.
         private final class EventLog: @unchecked Sendable {
@@ -80,14 +80,12 @@ import Testing
         init(_ faults: String = "", targetIsThere: Bool = true) throws {
             caller = TestTransport("caller", on: hub, loop)
             target = TestTransport("target", on: hub, loop)
-            let log = EventLog()
-            self.log = log
             relay = Relay(
                 from: MemoryTransport(hub: hub, address: "relay"),
                 through: FaultyTransport(
                     MemoryTransport(hub: hub, address: "out"), plan: try FaultPlan(parsing: faults)),
                 to: TransportAddress(scheme: "memory", value: "target"), on: loop
-            ) { event in
+            ) { [log] event in
                 switch event {
                 case .opened(let number, _): log.lines.append("opened \(number)")
                 case .connected(let number): log.lines.append("connected \(number)")
