@@ -295,7 +295,9 @@ let package = Package(
         .testTarget(
             name: "RelaysTests", dependencies: ["NighCore", "NighMemory", "NighRelays", "NighTestKit"],
             path: "Tests/Relays"),
-        .testTarget(name: "ArgumentsTests", dependencies: ["Arguments"], path: "Tests/Arguments"),
+        .testTarget(
+            name: "ArgumentsTests", dependencies: ["Arguments", "ChildPrograms", "NighCore", "NighTestKit"],
+            path: "Tests/Arguments", exclude: ["Snapshots", "notations.txt", "usage-errors.txt"]),
         .testTarget(
             name: "MeasuringTests", dependencies: ["Arguments", "Measuring", "bench"], path: "Tests/Measuring"
         ),
@@ -329,7 +331,9 @@ let package = Package(
             name: "TerminalTests",
             dependencies: ["ChildPrograms", "NighCore", "Terminal", "TerminalCrasher"],
             path: "Tests/Terminal"),
-        .testTarget(name: "APITests", dependencies: ["ChildPrograms", "NighTestKit"], path: "Tests/API"),
+        .testTarget(
+            name: "APITests", dependencies: ["ChildPrograms", "NighTestKit"], path: "Tests/API",
+            exclude: ["Snapshots"]),
         .testTarget(name: "FuzzTests", dependencies: ["fuzz"], path: "Tests/Fuzz"),
         .testTarget(
             name: "NighProgramTests",
@@ -340,7 +344,8 @@ let package = Package(
             ],
             path: "Tests/NighProgram",
             exclude: [
-                "Common/check-json", "Site/look.html", "Site/search.html", "Site/searches.js",
+                "Common/check-json", "Help/Snapshots", "Trace/Snapshots", "Site/look.html",
+                "Site/search.html", "Site/searches.js",
                 "Upgrade/0.2.0",
             ]),
         .testTarget(

@@ -14,7 +14,7 @@ struct AcknowledgementTests {
     }
 
     private func writeList(_ entry: String) throws {
-        try fixture.write(
+        try fixture.folder.write(
             """
             | version | plugins | all | what changed |
             | --- | --- | --- | --- |
@@ -23,7 +23,7 @@ struct AcknowledgementTests {
     }
 
     init() throws {
-        try fixture.write("1.2.3\n", to: "VERSION")
+        try fixture.folder.write("1.2.3\n", to: "VERSION")
         try writeList("")
         try fixture.compile(Fixture.files)
         try acknowledge(" the first |")
@@ -34,10 +34,11 @@ struct AcknowledgementTests {
         let (status, lines, errors) = try fixture.api("check")
         #expect(status == 0)
         #expect(lines + errors == [])
-        let header = try fixture.read("Sources/Plugins/Entry/include/nigh_interface.h")
+        let header = try fixture.folder.read("Sources/Plugins/Entry/include/nigh_interface.h")
         #expect(header.contains(#"#define NIGH_VERSION "1.2.3""#))
         let fingerprint = try #require(header.firstMatch(of: #/FINGERPRINT "([0-9a-f]{16})"\n/#)).1
-        #expect(try fixture.read("docs/reference/stability.md").contains("| 1.2.3 | `\(fingerprint)` |"))
+        #expect(
+            try fixture.folder.read("docs/reference/stability.md").contains("| 1.2.3 | `\(fingerprint)` |"))
     }
 
     @Test("is refused until it is recorded and announced, with the lines that differ and what to do")
@@ -51,7 +52,7 @@ struct AcknowledgementTests {
         #expect(lines.contains("  + hidden stored var weight: Int64"))
         #expect(errors.count == 1 && errors.contains { $0.contains("run `make api`") }, "\(errors)")
 
-        let list = try fixture.read("docs/reference/stability.md")
+        let list = try fixture.folder.read("docs/reference/stability.md")
         _ = try fixture.api("write")
         let untold = try fixture.api("check")
         #expect(untold.status == 1)
@@ -59,7 +60,7 @@ struct AcknowledgementTests {
 
         try acknowledge(" |")
         #expect(try fixture.api("check").status == 1, "no words")
-        #expect(try fixture.read("docs/reference/stability.md") != list)
+        #expect(try fixture.folder.read("docs/reference/stability.md") != list)
         try acknowledge(" more weight |")
         #expect(try fixture.api("check").status == 0)
     }
@@ -67,7 +68,7 @@ struct AcknowledgementTests {
     @Test("is refused if the header is that of another interface")
     func header() throws {
         let path = "Sources/Plugins/Entry/include/nigh_interface.h"
-        try fixture.write(fixture.read(path).replacing("1.2.3", with: "1.2.4"), to: path)
+        try fixture.folder.write(fixture.folder.read(path).replacing("1.2.3", with: "1.2.4"), to: path)
         let (status, _, errors) = try fixture.api("check")
         #expect(status == 1)
         #expect(errors.contains { $0.contains(path) }, "\(errors)")

@@ -3,8 +3,34 @@ import Foundation
 import NighTestKit
 import Testing
 
+/// A folder that stands for the repository, which a test fills for the programs in `.ci`.
+struct RepositoryFolder {
+    private let folder = TemporaryFolder()
+    var path: String { folder.path }
+
+    func write(_ text: String, to path: String) throws {
+        let file = URL(filePath: "\(folder.path)/\(path)")
+        try FileManager.default.createDirectory(
+            at: file.deletingLastPathComponent(), withIntermediateDirectories: true)
+        try text.write(to: file, atomically: true, encoding: .utf8)
+    }
+
+    func read(_ path: String) throws -> String {
+        try String(contentsOfFile: "\(folder.path)/\(path)", encoding: .utf8)
+    }
+
+    /// Runs a program of `.ci`.
+    static func run(_ program: String, _ arguments: [String]) throws -> (
+        status: Int32, lines: [String], errors: [String]
+    ) {
+        let child = try Child("\(BuiltPackages.root)/.ci/\(program)", arguments)
+        let (status, errors) = try child.end()
+        return (status, child.lines, errors)
+    }
+}
+
 /// A small Swift module that a test writes and compiles, and the output of `.ci/api` for it.
-final class Fixture {
+struct Fixture {
     /// The module's files before any change, each with its content.
     static let files = [
         "Figures.swift": """
@@ -66,49 +92,25 @@ final class Fixture {
         """,
     ]
 
-    private let folder = TemporaryFolder()
-
-    /// The folder that stands for the repository.
-    var root: String { folder.path }
-
-    private static let api = URL(filePath: #filePath).deletingLastPathComponent()
-        .appending(path: "../../.ci/api").standardizedFileURL.path
+    let folder = RepositoryFolder()
 
     /// Compiles the module again, from these files only.
     func compile(_ files: [String: String]) throws {
-        let sources = root + "/Sources"
-        try? FileManager.default.removeItem(atPath: sources)
-        for (name, text) in files { try write(text, to: "Sources/\(name)") }
-        try FileManager.default.createDirectory(
-            atPath: "\(root)/built/Modules", withIntermediateDirectories: true)
-        let compiler = try Child(
+        try? FileManager.default.removeItem(atPath: "\(folder.path)/Sources")
+        for (name, text) in files { try folder.write(text, to: "Sources/\(name)") }
+        try folder.write("", to: "built/Modules/none")
+        try Child.run(
             "/usr/bin/env",
             [
                 "swiftc", "-wmo", "-emit-module", "-parse-as-library", "-swift-version", "6", "-module-name",
-                "Figures",
-                "-emit-module-path", "\(root)/built/Modules/Figures.swiftmodule",
-            ] + files.keys.sorted().map { "\(sources)/\($0)" })
-        let (status, errors) = try compiler.end()
-        try #require(status == 0, "\(errors)")
-    }
-
-    func write(_ text: String, to path: String) throws {
-        let file = URL(filePath: "\(root)/\(path)")
-        try FileManager.default.createDirectory(
-            at: file.deletingLastPathComponent(), withIntermediateDirectories: true)
-        try text.write(to: file, atomically: true, encoding: .utf8)
-    }
-
-    func read(_ path: String) throws -> String {
-        try String(contentsOfFile: "\(root)/\(path)", encoding: .utf8)
+                "Figures", "-emit-module-path", "\(folder.path)/built/Modules/Figures.swiftmodule",
+            ] + files.keys.sorted().map { "\(folder.path)/Sources/\($0)" })
     }
 
     /// Runs `.ci/api` on the module.
     func api(_ command: String) throws -> (status: Int32, lines: [String], errors: [String]) {
-        let program = try Child(
-            Self.api, [command, "--root", root, "--built", "\(root)/built/Modules", "Figures"])
-        let (status, errors) = try program.end()
-        return (status, program.lines, errors)
+        try RepositoryFolder.run(
+            "api", [command, "--root", folder.path, "--built", "\(folder.path)/built/Modules", "Figures"])
     }
 
     /// The dump of the module that these files form.

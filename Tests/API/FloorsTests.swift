@@ -1,51 +1,34 @@
 import ChildPrograms
-import Foundation
-import NighTestKit
 import Testing
 
 /// Tests `.ci/floors`, which checks that no layer of Core uses one above it.
-@Suite("Core's floors", .timeLimit(.minutes(15)))
-struct FloorsTests {
-    private let folder = TemporaryFolder()
-    private static let root = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "../..")
-        .standardizedFileURL.path
+@Suite(.timeLimit(.minutes(15))) struct FloorsTests {
+    private let folder = RepositoryFolder()
 
-    private func check(_ path: String) throws -> (status: Int32, errors: [String]) {
-        try Child("\(Self.root)/.ci/floors", [path]).end()
+    /// Expects that the check finds nothing in the folder, or one use with these words about it.
+    private func expect(_ words: String..., in path: String? = nil) throws {
+        let (status, _, errors) = try RepositoryFolder.run("floors", [path ?? folder.path])
+        #expect(status == (words.isEmpty ? 0 : 1) && errors.count == (words.isEmpty ? 0 : 1), "\(errors)")
+        for word in words { #expect(errors.first?.contains(word) == true, "\(errors)") }
     }
 
-    private func write(_ text: String, to path: String) throws {
-        let file = URL(filePath: "\(folder.path)/\(path)")
-        try FileManager.default.createDirectory(
-            at: file.deletingLastPathComponent(), withIntermediateDirectories: true)
-        try text.write(to: file, atomically: true, encoding: .utf8)
+    @Test func `No floor uses a floor above it`() throws {
+        try expect(in: "\(BuiltPackages.root)/Sources/Core")
     }
 
-    @Test("No floor uses a floor above it")
-    func today() throws {
-        let (status, errors) = try check("\(Self.root)/Sources/Core")
-        #expect(status == 0 && errors == [])
-    }
-
-    @Test("A type or a function of a higher floor is refused, with the file that uses it")
-    func upwards() throws {
-        try write(
+    @Test(arguments: ["let state: SessionState?", "func f() { currentState() }"])
+    func `What is of a higher floor is refused, with the file that uses it`(_ use: String) throws {
+        try folder.write(
             "struct SessionState {}\nfunc currentState() -> Int { 1 }", to: "Session/Machine/State.swift")
-        for use in ["let state: SessionState?", "func f() { currentState() }"] {
-            try write(use, to: "Wire/Use.swift")
-            let (status, errors) = try check(folder.path)
-            #expect(status == 1, "\(use)")
-            #expect(errors.count == 1 && errors[0].contains("Wire/Use.swift uses "), "\(errors)")
-            #expect(errors.first?.contains("of Session/Machine, a floor above Wire") == true, "\(errors)")
-        }
+        try folder.write(use, to: "Wire/Use.swift")
+        try expect("Wire/Use.swift uses ", "of Session/Machine, a floor above Wire")
     }
 
-    @Test("Declarations of a lower floor may be used, and a name in a comment or a string is no use")
-    func downwards() throws {
-        try write("struct SessionState {}", to: "Session/Machine/State.swift")
-        try write("struct Frame {}", to: "Wire/Frame.swift")
-        try write("struct Use { let frame: Frame }", to: "Session/Driver/Use.swift")
-        try write(
+    @Test func `Lower floors may be used, and a name in a comment or a string is no use`() throws {
+        try folder.write("struct SessionState {}", to: "Session/Machine/State.swift")
+        try folder.write("struct Frame {}", to: "Wire/Frame.swift")
+        try folder.write("struct Use { let frame: Frame }", to: "Session/Driver/Use.swift")
+        try folder.write(
             """
             // Of SessionState.
             /// And of ``SessionState``.
@@ -54,14 +37,11 @@ struct FloorsTests {
                 struct SessionState {}
             }
             """, to: "Wire/Words.swift")
-        let (status, errors) = try check(folder.path)
-        #expect(status == 0, "\(errors)")
+        try expect()
     }
 
-    @Test("A folder that is not a floor is refused")
-    func unknown() throws {
-        try write("struct Thing {}", to: "Attic/Thing.swift")
-        let (status, errors) = try check(folder.path)
-        #expect(status == 1 && errors.first?.contains("Attic is no floor") == true, "\(errors)")
+    @Test func `A folder that is not a floor is refused`() throws {
+        try folder.write("struct Thing {}", to: "Attic/Thing.swift")
+        try expect("Attic is no floor")
     }
 }

@@ -60,8 +60,7 @@ struct CompletionTests {
         }
         // Bash splits `--transport=b` into three words.
         text += "try try-it send --transport = b\ntry try-it send --transport =\ntry try-it send --to p\n"
-        let script = try Script(text)
-        let said = try Script.lines(of: "bash --norc \(script.path)")
+        let said = try ShellScript(text).lines(of: "bash --norc SCRIPT")
         #expect(
             said == ["complete -F _try_it try-it"] + Self.expected() + [
                 "try-it send --transport = b => bluetooth",
@@ -80,9 +79,8 @@ struct CompletionTests {
                 "echo '\(line) =>' (complete --do-complete '\(line)' | string replace --regex '\\t.*' '')\n"
         }
         text += "complete --do-complete 'try-it send --to p'\ncomplete --do-complete 'try-it send --verb'\n"
-        let script = try Script(text)
-        let said = try Script.lines(
-            of: "env HOME=/nonexistent fish --no-config --features \(feature) \(script.path)")
+        let said = try ShellScript(text).lines(
+            of: "env HOME=/nonexistent fish --no-config --features \(feature) SCRIPT")
         let expected = Self.cases.map { $0.offered.isEmpty ? "\($0.line) =>" : "\($0.line) => \($0.offered)" }
         #expect(
             said == expected + [
@@ -109,8 +107,8 @@ struct CompletionTests {
     /// Types the command lines into zsh in a pseudo-terminal, each followed by Tab and Return; returns what zsh then
     /// ran.
     private func zsh(_ program: String, _ completion: String, _ lines: [String]) throws -> [String] {
-        let completion = try Script(completion)
-        #expect(try Script.lines(of: "zsh -n \(completion.path)") == [])
+        let completion = ShellScript(completion)
+        #expect(try completion.lines(of: "zsh -n SCRIPT") == [])
         var text = """
             zmodload zsh/zpty
             zpty terminal zsh -f -i
@@ -127,8 +125,7 @@ struct CompletionTests {
 
                 """
         }
-        let script = try Script(text + "zpty -d terminal\n")
-        let said = try Script.lines(of: "env TERM=dumb zsh -f \(script.path)")
+        let said = try ShellScript(text + "zpty -d terminal\n").lines(of: "env TERM=dumb zsh -f SCRIPT")
         return said.map { $0.hasSuffix(" ") ? String($0.dropLast()) : $0 }
     }
 
@@ -139,17 +136,16 @@ struct CompletionTests {
             Command("odd", "Takes odd words", Operand("WORD", .choice(words), "it's \"$(no)\" [odd]: *")) {
                 $0
             })
-        let bash = try Script(
-            program.completion(for: .bash)
-                + "COMP_WORDS=(odd ''); COMP_CWORD=1; _odd; for word in \"${COMPREPLY[@]}\"; do eval \"echo $word\"; done"
-        )
-        #expect(try Script.lines(of: "bash --norc \(bash.path)") == words)
-        let fish = try Script(
-            program.completion(for: .fish)
-                + "complete --do-complete 'odd ' | string replace --regex '\\t.*' ''")
+        let bash = """
+            COMP_WORDS=(odd ''); COMP_CWORD=1; _odd
+            for word in "${COMPREPLY[@]}"; do eval "echo $word"; done
+            """
         #expect(
-            try Script.lines(of: "env HOME=/nonexistent fish --no-config \(fish.path)").sorted()
-                == words.sorted())
+            try ShellScript(program.completion(for: .bash) + bash).lines(of: "bash --norc SCRIPT") == words)
+        let fish = "complete --do-complete 'odd ' | string replace --regex '\\t.*' ''"
+        let offered = try ShellScript(program.completion(for: .fish) + fish).lines(
+            of: "env HOME=/nonexistent fish --no-config SCRIPT")
+        #expect(offered.sorted() == words.sorted())
         let typed = ["it", "\\$", "\\`", "a\\;", "c", "\\\\", "\\*"]
         let said = try zsh("odd", program.completion(for: .zsh), typed.map { "odd \($0)" })
         #expect(said == words.map { "odd \($0)" })

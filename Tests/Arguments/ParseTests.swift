@@ -4,8 +4,6 @@ import Testing
 
 @Suite("Reading a command line")
 struct ParseTests {
-    private let common = Sample.Common(name: nil, transport: "tcp", isQuiet: false, secret: nil)
-
     private func sending(_ line: String) throws -> Sample.Sending {
         guard case .send(_, let sending) = try Sample.request("send \(line)") else {
             throw UsageError("no sending")
@@ -13,9 +11,17 @@ struct ParseTests {
         return sending
     }
 
+    /// What is meant by `scan`, with this name and these arguments.
+    private func scan(
+        _ name: String? = nil, nearest: Int = 3, isQuiet: Bool = false, secret: String? = nil
+    ) -> Sample.Request {
+        let common = Sample.Common(name: name, transport: "tcp", isQuiet: isQuiet, secret: secret)
+        return .scan(common, nearest: nearest, within: .seconds(5))
+    }
+
     @Test("An argument that is left out has its default, or is nil")
     func defaults() throws {
-        #expect(try Sample.request("scan") == .scan(common, nearest: 3, within: .seconds(5)))
+        #expect(try Sample.request("scan") == scan())
         #expect(try Sample.request("offer zsh") == .offer(rate: 64_000, size: nil, shell: .zsh))
     }
 
@@ -23,73 +29,51 @@ struct ParseTests {
         "A value may follow its option in every usual way",
         arguments: ["--name Puma", "--name=Puma", "-n Puma", "-nPuma", "-qnPuma", "-qn Puma", "-q -n Puma"])
     func values(_ line: String) throws {
-        var expected = common
-        expected.name = "Puma"
-        expected.isQuiet = line.contains("q")
-        #expect(try Sample.request("scan \(line)") == .scan(expected, nearest: 3, within: .seconds(5)))
-        #expect(try Sample.request("scan 4 \(line)") == .scan(expected, nearest: 4, within: .seconds(5)))
-    }
-
-    @Test("A value that is joined to its option may look like an option")
-    func joined() throws {
-        for (line, name) in [
-            ("--name=--quiet", "--quiet"), ("--name=a=b", "a=b"), ("-n=b", "=b"), ("-n-", "-"),
-        ] {
-            var expected = common
-            expected.name = name
-            #expect(try Sample.request("scan \(line)") == .scan(expected, nearest: 3, within: .seconds(5)))
+        for count in [3, 4] {
+            let expected = scan("Puma", nearest: count, isQuiet: line.contains("q"))
+            #expect(try Sample.request("scan \(count == 3 ? "" : "4") \(line)") == expected)
         }
     }
 
-    @Test("A flag can be negated if it allows that")
-    func negation() throws {
-        #expect(try sending("-l1 a b").isAnimated)
-        #expect(try sending("-l1 --animation a b").isAnimated)
-        #expect(try !sending("-l1 --no-animation a b").isAnimated)
+    @Test(
+        "A value that is joined to its option may look like an option",
+        arguments: [("--name=--quiet", "--quiet"), ("--name=a=b", "a=b"), ("-n=b", "=b"), ("-n-", "-")])
+    func joined(_ line: String, _ name: String) throws {
+        #expect(try Sample.request("scan \(line)") == scan(name))
     }
 
-    @Test("A repeated option keeps all its values in order")
-    func repetition() throws {
+    @Test("A negative number is an operand or a value, and a hidden option works")
+    func unusual() throws {
+        #expect(try Sample.request("scan -3") == scan(nearest: -3))
+        #expect(try Sample.request("scan --secret x") == scan(secret: "x"))
+    }
+
+    @Test("A flag can be negated if it allows that, and a repeated option keeps all its values in order")
+    func negation() throws {
+        #expect(try sending("-l1 a b").isAnimated && sending("-l1 --animation a b").isAnimated)
+        #expect(try !sending("-l1 --no-animation a b").isAnimated)
         #expect(try sending("--to a@1 -tb@2 -l1 x --to=c@3 y").to == ["a@1", "b@2", "c@3"])
     }
 
-    @Test("Operands that are required get their words before others get more")
-    func operands() throws {
-        #expect(try sending("-l1 a b").files == ["a"])
-        #expect(try sending("-l1 a b c").files == ["a", "b"])
-        #expect(try sending("-l1 a b c").place == "c")
-        #expect(try Sample.request("trust forget") == .forget([]))
-        #expect(try Sample.request("trust forget a b") == .forget(["a", "b"]))
+    @Test(
+        "Operands that are required get their words before others; after --, every word is one, and - always is",
+        arguments: [
+            ("-l1 a b", ["a"], "b"), ("-l1 a b c", ["a", "b"], "c"), ("-l1 - -", ["-"], "-"),
+            ("-l1 -- --verbose -- -", ["--verbose", "--"], "-"),
+        ])
+    func operands(_ line: String, _ files: [String], _ place: String) throws {
+        #expect(try sending(line).files == files && sending(line).place == place)
     }
 
-    @Test("After --, every word is an operand; a single - always is one")
-    func separators() throws {
-        #expect(try sending("-l1 -- --verbose -- -").files == ["--verbose", "--"])
-        #expect(try sending("-l1 - -").place == "-")
-        #expect(try Sample.request("trust forget -- --help") == .forget(["--help"]))
-    }
-
-    @Test("A negative number is an operand or a value")
-    func negative() throws {
-        #expect(try Sample.request("scan -3") == .scan(common, nearest: -3, within: .seconds(5)))
-    }
-
-    @Test("A hidden option works")
-    func hidden() throws {
-        var expected = common
-        expected.secret = "x"
-        #expect(try Sample.request("scan --secret x") == .scan(expected, nearest: 3, within: .seconds(5)))
-    }
-
-    @Test("An operand may have the name of a command if it follows another command")
-    func names() throws {
-        #expect(try Sample.request("trust add scan") == .trust("scan"))
-        #expect(try Sample.request("trust add help") == .trust("help"))
-    }
-
-    @Test("Combining characters stay unchanged")
-    func text() throws {
-        #expect(try Sample.request("trust add Grüße,猫👋") == .trust("Grüße,猫👋"))
+    @Test(
+        "An operand may be missing, look like an option, have the name of a command, and any characters",
+        arguments: [
+            ("trust forget", .forget([])), ("trust forget a b", .forget(["a", "b"])),
+            ("trust forget -- --help", .forget(["--help"])), ("trust add scan", .trust("scan")),
+            ("trust add help", .trust("help")), ("trust add Grüße,猫👋", .trust("Grüße,猫👋")),
+        ] as [(String, Sample.Request)])
+    func names(_ line: String, _ request: Sample.Request) throws {
+        #expect(try Sample.request(line) == request)
     }
 
     @Test("A command may have an action and subcommands")

@@ -1,22 +1,10 @@
+import NighCore
 import Testing
 
 @testable import Arguments
 
 @Suite("Any command line")
 struct PropertyTests {
-    /// A seeded random number generator.
-    private struct Dice: RandomNumberGenerator {
-        var state: UInt64
-
-        mutating func next() -> UInt64 {
-            state &+= 0x9E37_79B9_7F4A_7C15
-            var mixed = state
-            mixed = (mixed ^ (mixed >> 30)) &* 0xBF58_476D_1CE4_E5B9
-            mixed = (mixed ^ (mixed >> 27)) &* 0x94D0_49BB_1331_11EB
-            return mixed ^ (mixed >> 31)
-        }
-    }
-
     private static let pieces: [String] =
         Sample.program.outline.all.flatMap { command in
             [command.name] + command.options.flatMap(ShellText.spellings)
@@ -31,7 +19,7 @@ struct PropertyTests {
         "It is accepted or refused with one line, and never traps",
         arguments: 0..<20 as Range<UInt64>)
     func nothingTraps(_ seed: UInt64) {
-        var dice = Dice(state: seed)
+        var dice = SeededGenerator(seed: seed)
         for _ in 0..<150 {
             let arguments = (0..<Int.random(in: 0...7, using: &dice)).map { _ in
                 var word = Self.pieces.randomElement(using: &dice) ?? ""
@@ -59,7 +47,7 @@ struct PropertyTests {
 
     @Test("Arguments that the usage line shows are accepted in any order", arguments: 0..<20 as Range<UInt64>)
     func theUsageLineIsAccepted(_ seed: UInt64) throws {
-        var dice = Dice(state: seed)
+        var dice = SeededGenerator(seed: seed)
         for command in Sample.program.outline.all where command.isComplete {
             let path = Array(command.path.dropFirst())
             let help = try Sample.program.help(for: path, width: 10_000)

@@ -1,4 +1,6 @@
 import Arguments
+import ChildPrograms
+import NighTestKit
 
 /// A program's table of commands that uses every feature of `Arguments`.
 enum Sample {
@@ -120,5 +122,19 @@ enum Sample {
             throw UsageError("it is a text")
         }
         return request
+    }
+}
+
+/// Runs programs on a script.
+struct ShellScript {
+    private let folder = TemporaryFolder()
+    let path: String
+
+    init(_ script: String) { path = folder.file("script", script) }
+
+    /// Runs a command of a shell, to which `SCRIPT` is the path; returns the lines of both outputs.
+    func lines(of command: String) throws -> [String] {
+        let command = "exec 2>&1; \(command.replacing("SCRIPT", with: path))"
+        return try Child.run("/bin/sh", ["-c", command]).filter { !$0.isEmpty }
     }
 }

@@ -1,4 +1,4 @@
-import Glibc
+import Foundation
 import Testing
 
 @testable import Arguments
@@ -7,14 +7,14 @@ import Testing
 struct WorkedExampleTests {
     @Test("The module's comment contains the code that is compiled and tested here, word for word")
     func isTrue() throws {
-        let here = #filePath
-        let root = here.split(separator: "/").dropLast(3).map { "/\($0)" }.joined()
-        let comment = try contents(of: "\(root)/Sources/Tools/Arguments/Program.swift")
-        let shown = comment.split(separator: "\n").filter { $0.hasPrefix("///") }.map { $0.dropFirst(3) }
-            .split { $0 == " ```" }
-        let compiled = try contents(of: "\(root)/Tests/Arguments/WorkedExample.swift").split(separator: "\n")
-            .dropFirst(2)
-        #expect(shown[1].filter { !$0.isEmpty }.map { String($0.dropFirst()) } == compiled.map(String.init))
+        let root = "\(#filePath)".split(separator: "/").dropLast(3).map { "/\($0)" }.joined()
+        func lines(of path: String) throws -> [Substring] {
+            try String(contentsOfFile: "\(root)/\(path)", encoding: .utf8).split(separator: "\n")
+        }
+        let shown = try lines(of: "Sources/Tools/Arguments/Program.swift").filter { $0.hasPrefix("///") }
+            .map { $0.dropFirst(3) }.split { $0 == " ```" }
+        let compiled = try lines(of: "Tests/Arguments/WorkedExample.swift").dropFirst(2)
+        #expect(shown[1].filter { !$0.isEmpty }.map { $0.dropFirst() } == Array(compiled))
     }
 
     @Test("It does what the comment says")
@@ -28,13 +28,5 @@ struct WorkedExampleTests {
         #expect(
             answer(["host", "--colums", "9"])
                 == "connect: there is no option --colums: did you mean --columns? (see connect host --help)")
-    }
-
-    private func contents(of path: String) throws -> String {
-        let file = try #require(fopen(path, "r"))
-        defer { fclose(file) }
-        var buffer = [UInt8](repeating: 0, count: 100_000)
-        let count = fread(&buffer, 1, buffer.count, file)
-        return String(decoding: buffer.prefix(count), as: UTF8.self)
     }
 }

@@ -67,40 +67,24 @@ package enum BuiltPackages {
         let program = try buildTests(of: name, in: folder)
         var environment = environment
         environment["SWT_EXPERIMENTAL_MAXIMUM_PARALLELIZATION_WIDTH"] = "4"
-        try run(
+        try Child.run(
             program, ["--testing-library", "swift-testing"] + (filter.map { ["--filter", $0] } ?? []),
-            environment: environment)
+            environment: environment, patience: 900)
     }
 
     private static func builtProducts() throws -> String {
         try products.withLock { known in
             if let known { return known }
-            let call = try Child("\(root)/.ci/built", ["debug"])
-            let (status, errors) = try call.end()
-            guard status == 0, let path = call.lines.last else {
-                throw Child.Failure(description: errors.joined(separator: "\n"))
-            }
+            let lines = try Child.run("\(root)/.ci/built", ["debug"])
+            guard let path = lines.last else { throw Child.Failure(description: "no built products") }
             known = path
             return path
         }
     }
 
     private static func swift(at path: String, _ options: String...) throws {
-        try run("/bin/sh", ["-c", script, "swift", "build", "--package-path", path] + options)
-    }
-
-    /// Runs a program to its end.
-    private static func run(
-        _ program: String, _ arguments: [String], environment: [String: String] = [:]
-    ) throws {
-        let call = try Child(program, arguments, environment: environment, patience: 900)
-        let (status, errors) = try call.end()
-        guard status == 0 else {
-            // The end of a long output does not say which test failed.
-            let issues = call.lines.filter { $0.contains(" recorded an issue ") }
-            throw Child.Failure(
-                description: (issues + (call.lines + errors).suffix(30)).joined(separator: "\n"))
-        }
+        try Child.run(
+            "/bin/sh", ["-c", script, "swift", "build", "--package-path", path] + options, patience: 900)
     }
 
     /// Builds a copy of the package `name` in Tests/Packages, with `sources` of the repository added to its target
@@ -109,13 +93,10 @@ package enum BuiltPackages {
     package static func assemble(_ name: String, with sources: [String]) throws -> String {
         try once(name) {
             let copy = "\(root)/.build/assembled/\(name)"
-            let steps = [["mkdir", "-p", copy], ["cp", "-ru", "\(root)/Tests/Packages/\(name)/.", copy]]
-            let sources = sources.map { "\(root)/\($0)" }
-            for step in steps + [["cp", "-u"] + sources + ["\(copy)/Sources/\(name)/"]] {
-                let call = try Child("/usr/bin/env", step)
-                let (status, errors) = try call.end()
-                guard status == 0 else { throw Child.Failure(description: errors.joined(separator: "\n")) }
-            }
+            try Child.run("/bin/mkdir", ["-p", copy])
+            try Child.run("/bin/cp", ["-ru", "\(root)/Tests/Packages/\(name)/.", copy])
+            try Child.run(
+                "/bin/cp", ["-u"] + sources.map { "\(root)/\($0)" } + ["\(copy)/Sources/\(name)/"])
             try swift(at: copy)
         }
         return try builtProducts()
@@ -124,10 +105,9 @@ package enum BuiltPackages {
     /// Returns the path of a tool of the Swift toolchain, such as its C compiler.
     package static func tool(_ name: String) throws -> String {
         // `swift` may be a link to something else, so this asks the toolchain for its location.
-        let target = try Child("/usr/bin/env", ["swiftc", "-print-target-info"])
-        let line = try target.line(with: "runtimeResourcePath")
-        _ = try target.end()
-        let path = line.split(separator: "\"").last.map(String.init) ?? ""
+        let target = try Child.run("/usr/bin/env", ["swiftc", "-print-target-info"])
+        let line = target.first { $0.contains("runtimeResourcePath") } ?? ""
+        let path = line.split(separator: "\"").last ?? ""
         return path.replacing("/lib/swift", with: "/bin/") + name
     }
 }

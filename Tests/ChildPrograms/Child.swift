@@ -10,6 +10,8 @@ package final class Child {
         package init(description: String) { self.description = description }
     }
 
+    /// The program, as it was named to the initialiser, and its arguments.
+    package let call: [String]
     /// The time limit of every wait, as `LoadAdjustedClock` counts.
     private let patience: Duration
 
@@ -26,20 +28,18 @@ package final class Child {
         _ program: String, _ arguments: [String], environment: [String: String] = [:], reads: Bool = false,
         patience: Int = 60
     ) throws {
+        call = [program] + arguments
         self.patience = .seconds(patience)
         let program = program.hasPrefix("/") ? program : BuiltPrograms.path(of: program)
-        var typed: [Int32] = [-1, -1]
-        guard socketpair(AF_UNIX, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0, &typed) == 0 else {
-            throw Failure(description: "no pair of sockets: \(errno)")
-        }
-        input = typed[1]
-        defer { close(typed[0]) }
+        let typed = try Self.socketPair()
+        input = typed.near
+        defer { close(typed.far) }
         output = try Reader()
         errors = try Reader()
         var actions = posix_spawn_file_actions_t()
         posix_spawn_file_actions_init(&actions)
         defer { posix_spawn_file_actions_destroy(&actions) }
-        posix_spawn_file_actions_adddup2(&actions, typed[0], STDIN_FILENO)
+        posix_spawn_file_actions_adddup2(&actions, typed.far, STDIN_FILENO)
         posix_spawn_file_actions_adddup2(&actions, output.far, STDOUT_FILENO)
         posix_spawn_file_actions_adddup2(&actions, errors.far, STDERR_FILENO)
         var attributes = Self.plainSignals()
@@ -62,6 +62,35 @@ package final class Child {
         guard !isReaped else { return }
         kill(process, SIGKILL)
         waitpid(process, nil, 0)
+    }
+
+    /// Runs a program to its end; returns the lines of its standard output. Throws the end of what it said if it fails.
+    @discardableResult
+    package static func run(
+        _ program: String, _ arguments: [String], environment: [String: String] = [:],
+        typing text: String? = nil, patience: Int = 60
+    ) throws -> [String] {
+        let child = try Child(
+            program, arguments, environment: environment, reads: text != nil, patience: patience)
+        if let text { child.type(text) }
+        child.closeInput()
+        let (status, errors) = try child.end()
+        guard status == 0 else {
+            // The end of a long output does not say which test failed.
+            let issues = child.lines.filter { $0.contains(" recorded an issue ") }
+            let words = (issues + (child.lines + errors).suffix(30)).joined(separator: "\n")
+            throw Failure(description: "\(program) \(arguments) ended with \(status): \(words)")
+        }
+        return child.lines
+    }
+
+    /// A pair of sockets that no other child inherits; `pipe` has no such option.
+    static func socketPair() throws -> (near: Int32, far: Int32) {
+        var ends: [Int32] = [-1, -1]
+        guard socketpair(AF_UNIX, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0, &ends) == 0 else {
+            throw Failure(description: "no pair of sockets: \(errno)")
+        }
+        return (ends[0], ends[1])
     }
 
     /// Attributes that start a program with its signals as a shell leaves them. The threads that run tests block nearly
@@ -112,16 +141,9 @@ package final class Child {
     /// Stops reading its standard output.
     package func stopListening() { output.close() }
 
-    /// Limits how many descriptors the process may have from now on.
-    package func limitDescriptors(to count: Int) throws {
-        let arguments: [String] = ["/usr/bin/prlimit", "--pid=\(process)", "--nofile=\(count):"]
-        var strings = arguments.map { strdup($0) } + [nil]
-        defer { for string in strings { free(string) } }
-        var tool = pid_t()
-        var status: Int32 = -1
-        guard posix_spawn(&tool, "/usr/bin/prlimit", nil, nil, &strings, environ) == 0,
-            waitpid(tool, &status, 0) == tool, status == 0
-        else { throw Failure(description: "prlimit failed: \(status)") }
+    /// Changes a limit of the process from now on, as `prlimit` does it, for example `nofile=3:`.
+    package func limit(_ limit: String) throws {
+        try Self.run("/usr/bin/prlimit", ["--pid=\(process)", "--\(limit)"])
     }
 
     /// Waits for a line of standard output that contains all of `words`, or for the `occurrence`th such line.
@@ -132,10 +154,10 @@ package final class Child {
         }
     }
 
-    /// Waits for a line of standard output for which `isWanted` returns true, and returns the first one.
+    /// Waits for the `occurrence`th line of standard output for which `isWanted` returns true, and returns it.
     @discardableResult
-    package func line(where isWanted: (String) -> Bool) throws -> String {
-        try line("what was expected", from: \.output, where: isWanted)
+    package func line(occurrence: Int = 1, where isWanted: (String) -> Bool) throws -> String {
+        try line("what was expected", occurrence: occurrence, from: \.output, where: isWanted)
     }
 
     /// Waits for a line of standard error that contains all of `words`, or for the `occurrence`th such line.
@@ -207,13 +229,7 @@ package final class Child {
         private var rest: [UInt8] = []
 
         init() throws {
-            var ends: [Int32] = [-1, -1]
-            // A socket can be created so that no other child inherits it; `pipe` has no such option.
-            let kind = Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue)
-            guard socketpair(AF_UNIX, kind, 0, &ends) == 0 else {
-                throw Failure(description: "no pair of sockets: \(errno)")
-            }
-            (near, far) = (ends[0], ends[1])
+            (near, far) = try Child.socketPair()
         }
 
         mutating func closeFar() {

@@ -26,7 +26,8 @@ package final class SerialCable: @unchecked Sendable {
     private let baud: Int?
     private let noise: Int?
     private var random: SeededGenerator
-    private let stop: (read: Int32, write: Int32)
+    /// The far one is closed to end the thread.
+    private let stop: (near: Int32, far: Int32)
     private let isPulledNow = Atomic(false)
     private let changedBitCount = Atomic(0)
     private var thread = pthread_t()
@@ -64,11 +65,7 @@ package final class SerialCable: @unchecked Sendable {
             slaves.append(slave)
             ports.append(name)
         }
-        var ends: [Int32] = [-1, -1]
-        guard socketpair(AF_UNIX, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0, &ends) == 0 else {
-            throw Child.Failure(description: "no pair of sockets: \(errno)")
-        }
-        (self.masters, self.slaves, self.ports, stop) = (masters, slaves, ports, (ends[0], ends[1]))
+        (self.masters, self.slaves, self.ports, stop) = (masters, slaves, ports, try Child.socketPair())
         (self.baud, self.noise, random) = (baud, noise, SeededGenerator(seed: seed))
         let cable = Unmanaged.passUnretained(self).toOpaque()
         let body: @convention(c) (UnsafeMutableRawPointer?) -> UnsafeMutableRawPointer? = {
@@ -79,9 +76,9 @@ package final class SerialCable: @unchecked Sendable {
     }
 
     deinit {
-        close(stop.write)
+        close(stop.far)
         pthread_join(thread, nil)
-        for descriptor in masters + slaves + [stop.read] { close(descriptor) }
+        for descriptor in masters + slaves + [stop.near] { close(descriptor) }
     }
 
     private static var now: UInt64 {
@@ -108,7 +105,7 @@ package final class SerialCable: @unchecked Sendable {
                 }
                 return pollfd(fd: masters[end], events: Int16(events), revents: 0)
             }
-            states.append(pollfd(fd: stop.read, events: Int16(POLLIN), revents: 0))
+            states.append(pollfd(fd: stop.near, events: Int16(POLLIN), revents: 0))
             let milliseconds = pause.map { Int32($0 / 1_000_000) + 1 } ?? -1
             guard poll(&states, 3, milliseconds) >= 0 || errno == EINTR, states[2].revents == 0 else {
                 return

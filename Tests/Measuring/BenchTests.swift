@@ -1,4 +1,5 @@
 import Arguments
+import FoundationEssentials
 import Testing
 
 @testable import bench
@@ -34,53 +35,38 @@ struct BenchTests {
         #expect(throws: UsageError.self) { try options("--bluetooth", "--peers", "tcp") }
     }
 
-    @Test("Programs make calls by the command of round trips; many at once have one of their own")
-    func calls() throws {
-        let options = try options()
-        #expect(Work.calls.command == .roundTrip && Work.callsAtOnce.command == .callsAtOnce)
-        #expect(Work(rawValue: "calls-at-once") == .callsAtOnce)
-        #expect(Work.calls.columns(options).map(\.size) == [64, 1 << 10])
-        #expect(Work.callsAtOnce.columns(options) == [Work.Column(size: 64, peers: 1)])
-        #expect(Work.calls.runsOnOneProcessor && !Work.callsAtOnce.runsOnOneProcessor)
-        // The report has the ratios of each table to its first program.
+    /// Each work that is compared with other libraries, with a column in which it is.
+    private static let compared: [(Work, Work.Column)] = [
+        (.calls, .init(size: 64, peers: 1)), (.natsRoundTrip, .init(size: 64 << 10, peers: 1)),
+        (.natsStream, .init(size: 64 << 10, peers: 1)),
+    ]
+
+    @Test(arguments: compared)
+    func `A target compares ours with one that does the same`(_ work: Work, _ column: Work.Column) throws {
+        let programs = Program.all(try options(), ownIn: "")
+        let targets = Target.all(of: work, in: column)
+        #expect(!targets.isEmpty)
+        for target in targets {
+            let own = try #require(programs.first { $0.name == target.program })
+            let base = try #require(programs.first { $0.name == target.base })
+            #expect(own.isOurs && own.isEncrypted == base.isEncrypted)
+            #expect(own.works.contains(work) && base.works.contains(work))
+            // A call is to take at most half of gRPC's, and at most 1.6 of a message there and back.
+            if work == .calls {
+                #expect(target.isCeiling && target.bound == (base.isOurs ? 1.6 : 0.5))
+            }
+        }
+    }
+
+    @Test func `The report has the ratios of calls to the first program of each table`() throws {
         for isEncrypted in [false, true] {
-            let programs = Program.all(options, ownIn: "").filter { $0.isEncrypted == isEncrypted }
+            let programs = Program.all(try options(), ownIn: "").filter { $0.isEncrypted == isEncrypted }
             for work in [Work.calls, .callsAtOnce] {
                 let first = try #require(programs.first { $0.works.contains(work) })
                 #expect(first.name == (isEncrypted ? Program.encryptedCallBase : Program.callBase))
             }
         }
-        #expect(try self.options("--bluetooth").works.contains(.calls) == false)
-    }
-
-    @Test("A call is to take at most half of gRPC's, and at most 1.6 of a message there and back")
-    func targetsOfCalls() throws {
-        let programs = Program.all(try options(), ownIn: "")
-        let targets = Target.all(of: .calls, in: Work.Column(size: 64, peers: 1))
-        #expect(targets.count == 8 && targets.allSatisfy { $0.isCeiling && $0.metric == .median })
-        for target in targets {
-            let own = try #require(programs.first { $0.name == target.program })
-            let base = try #require(programs.first { $0.name == target.base })
-            #expect(own.isOurs && own.isEncrypted == base.isEncrypted && base.works.contains(.calls))
-            #expect(target.bound == (base.isOurs ? 1.6 : 0.5))
-        }
-    }
-
-    @Test("Over NATS programs make round trips and streams, and are compared with libnats")
-    func nats() throws {
-        let options = try options()
-        #expect(Work.natsRoundTrip.command == .roundTrip && Work.natsStream.command == .stream)
-        #expect(Work.natsStream.columns(options).map(\.size) == [64, 1 << 10, 64 << 10])
-        let programs = Program.all(options, ownIn: "")
-        for work in [Work.natsRoundTrip, .natsStream] {
-            #expect(work.usesNATS && work.measuresCost == (work == .natsRoundTrip))
-            for target in Target.all(of: work, in: Work.Column(size: 64 << 10, peers: 1)) {
-                let own = try #require(programs.first { $0.name == target.program })
-                let base = try #require(programs.first { $0.name == target.base })
-                #expect(own.isOurs && !base.isOurs && own.isEncrypted == base.isEncrypted)
-                #expect(own.works.contains(work) && base.works.contains(work))
-            }
-        }
+        #expect(try !options("--bluetooth").works.contains(.calls))
     }
 
     @Test(
@@ -93,4 +79,91 @@ struct BenchTests {
             (Text.grouped(1_000_005), "1,000,005"),
         ])
     func numbers(_ text: String, _ expected: String) { #expect(text == expected) }
+}
+
+@Suite("make bench --compare") struct ComparisonTests {
+    private let column = Work.Column(size: 64, peers: 1)
+
+    private func cell(_ work: Work, _ metric: Metric, _ program: String) -> Results.Cell {
+        Results.Cell(work: work, column: column, metric: metric, program: program)
+    }
+
+    private func programs() throws -> [Program] {
+        guard case .action(let options) = try Options.program.parse([]) else { return [] }
+        return Program.all(options, ownIn: "")
+    }
+
+    @Test("compares ratios to the base of the work, so that a slower hour of the machine is no change")
+    func slowerHour() throws {
+        let (ours, base) = (cell(.roundTrip, .median, "ours"), cell(.roundTrip, .median, "libuv"))
+        let before: [Results.Cell: [Double?]] = [ours: [12, 12.2, 11.9], base: [10, 10.1, 10]]
+        let after: [Results.Cell: [Double?]] = [ours: [24, 24.4, 24.2], base: [20, 20.2, 20.1]]
+        let rows = Comparison(before, after, programs: try programs()).rows
+        let row = try #require(rows.first { $0.cell == ours })
+        #expect(row.base == "libuv" && !row.differs && abs(row.ratio - 1) < 0.02)
+        // The base has nothing else to be compared with.
+        let figures = try #require(rows.first { $0.cell == base })
+        #expect(figures.base == nil && figures.differs && !figures.isBetter)
+    }
+
+    @Test func `compares programs with the base of their work, equally encrypted`() throws {
+        let values: [Results.Cell: [Double?]] = [
+            cell(.stream, .rate, "ours-tls"): [1, 2], cell(.stream, .rate, "tls"): [2, 2],
+            cell(.stream, .rate, "libuv"): [4, 4],
+            cell(.calls, .median, "ours-questions"): [3], cell(.calls, .median, "grpc"): [6],
+            cell(.callsAtOnce, .rate, "ours-tls-questions"): [8], cell(.callsAtOnce, .rate, "grpc-tls"): [4],
+        ]
+        let rows = Comparison(values, values, programs: try programs()).rows
+        for (program, base, ratio) in [
+            ("ours-tls", "tls", 0.75), ("ours-questions", "grpc", 0.5), ("ours-tls-questions", "grpc-tls", 2),
+        ] {
+            let row = try #require(rows.first { $0.cell.program == program })
+            #expect(row.base == base && row.after.median == ratio, "\(program)")
+        }
+    }
+
+    @Test("calls a row different only if the rounds of the two runs do not overlap")
+    func noise() throws {
+        let rate = cell(.stream, .rate, "ours")
+        func row(_ before: [Double?], _ after: [Double?]) throws -> Comparison.Row {
+            try #require(Comparison([rate: before], [rate: after], programs: try programs()).rows.first)
+        }
+        #expect(try !row([90, 100, 110], [108, 120, 130]).differs)
+        let faster = try row([90, 100, 110], [111, 120, 130])
+        #expect(faster.differs && faster.isBetter)
+        let slower = try row([90, nil, 110], [80, 89, nil])
+        #expect(slower.differs && !slower.isBetter)
+        // One round says nothing about noise.
+        #expect(try !row([100], [200, 210]).differs)
+    }
+
+    @Test("reads what a run writes, and counts the rows that only one run has")
+    func file() throws {
+        guard case .action(let options) = try Options.program.parse(["--only", "connect", "--peers", "ours"])
+        else { return }
+        let ours = try programs().filter { $0.name == "ours" }
+        var results = Results(programs: ours, options: options)
+        for value in [1_000.0, 1_100] {
+            results.add(
+                [.median: value],
+                of: Turn(
+                    program: ours[0], work: .connect, column: Work.Column(size: 16, peers: 1),
+                    options: options))
+        }
+        let earlier = try EarlierResults.read(Data(Report(results).json.utf8), of: "before.json")
+        #expect(earlier.values.mapValues { $0.count } == results.values.mapValues { $0.count })
+        var later = results.values
+        later[cell(.stream, .rate, "ours")] = [5]
+        let comparison = Comparison(earlier.values, later, programs: ours)
+        #expect(comparison.rows.count == 1 && comparison.unmatched == 1)
+        let text = comparison.markdown(with: earlier, named: "before.json")
+        #expect(text.contains("| connect p50, ours |  | 1.1 µs | 1.1 µs | 1.00 |  |"))
+        #expect(text.contains("0 of 1 rows differ by more than the noise of the runs: 0 better, 0 worse."))
+    }
+
+    @Test("says in a sentence that a file is no result")
+    func unreadable() {
+        #expect(throws: UnreadableResults.self) { try EarlierResults.read("/nonexistent/results.json") }
+        #expect(throws: UnreadableResults.self) { try EarlierResults.read(Data("{}".utf8), of: "a.json") }
+    }
 }

@@ -21,9 +21,7 @@ import Testing
     ]
 
     private func read(_ bytes: [UInt8]) throws(BenchBreach) -> BenchMessage {
-        let result = bytes.withUnsafeBytes { raw in Result { () throws(BenchBreach) in try BenchMessage(raw) }
-        }
-        return try result.get()
+        try bytes.withUnsafeBytes { raw in Result { () throws(BenchBreach) in try BenchMessage(raw) } }.get()
     }
 
     @Test("A message is read as it was written", arguments: all)

@@ -39,14 +39,11 @@ import Testing
         func endInput() { end.finish() }
     }
 
-    private let service = ServiceName("c\(UInt32.random(in: .min ... .max))") ?? "chat"
+    private let service = CommandSession.service()
     private let results = Results(of: "test", OutputOptions(form: .json), onFailure: {})
 
     private func commandSession(_ name: String) throws -> CommandSession {
-        let options = SessionOptions(
-            transports: "memory", plugins: .none, service: service, name: DisplayName(fitting: name),
-            identity: .ephemeral, security: .encrypted, relays: .nobody, isVerbose: false)
-        return try CommandSession(options, role: .peer, accepting: [.chat, .join], results: results)
+        try .overMemory(name, service, .peer, accepting: [.chat, .join])
     }
 
     /// A chat whose peer has sent 100 lines and left, of which the room does not know yet.

@@ -11,142 +11,107 @@ import Testing
 @Suite(.callsPrograms) struct ChatTests {
     private let puma = NighUser()
     private let lynx = NighUser()
-    private let service = "c\(UInt32.random(in: .min ... .max))"
-    private var session: [String] { ["-t", "tcp:interface=lo,mdns=embedded", "-s", service] }
+    private let session = NighUser.meetingPlace()
 
-    @Test("Each side shows what the other types, also at the end, and both leave cleanly")
-    func lines() throws {
-        let waiting = try puma.start(["chat", "-n", "Puma", "--json-lines"] + session, reads: true)
-        let guest = try lynx.start(["chat", "Puma", "-n", "Lynx"] + session, reads: true)
+    /// Starts a chat in which Puma waits and Lynx comes, and waits until Lynx sees that.
+    private func meet(waiting options: String = "", coming more: String = "") throws -> (
+        waiting: Child, guest: Child
+    ) {
+        let waiting = try puma.start("chat -n Puma \(session) \(options)", reads: true)
+        let guest = try lynx.start("chat Puma -n Lynx \(session) \(more)", reads: true)
         try guest.line(with: "Puma", "has joined, over tcp")
+        return (waiting, guest)
+    }
+
+    @Test func `Each side shows what the other types, and both leave cleanly`() throws {
+        let (waiting, guest) = try meet(waiting: "--json-lines")
         try waiting.line(with: "\"joined\"")
-        guest.type("Hello\u{1B}[2J there")
-        try waiting.line(with: "Hello")
-        waiting.type("Who \"are\" you?")
-        try guest.line(with: "Puma: Who \"are\" you?")
+        try guest.type("Hello\u{1B}[2J there", andSee: "Hello", at: waiting)
+        try waiting.type("Who \"are\" you?", andSee: "Puma: Who \"are\" you?", at: guest)
         waiting.type("/who")
         try waiting.line(with: "\"who\"", "Lynx")
         guest.type("/who")
         try guest.line(with: "Puma (", "is connected")
-        for number in 0..<199 { guest.type("line \(number)") }
-        try waiting.line(with: "line 198")
-        guest.type("line 199")
-        guest.closeInput()
-        let left = try NighCall(finishing: guest)
-        #expect(left.status == 0 && left.errors.isEmpty, "\(left)")
-        try waiting.line(with: "line 199")
-        try waiting.line(with: "\"left\"")
-        waiting.type("/quit")
-        let call = try NighCall(finishing: waiting)
-        #expect(call.status == 0, "\(call)")
-        try call.expectSchema("chat", lines: true)
-        let summary = try #require(try call.objects().last)
-        #expect(summary["heard"] as? Int == 201 && summary["said"] as? Int == 1)
-    }
-
-    @Test("With --mesh, two who have called the same third one stay connected to each other without it")
-    func mesh() throws {
-        let hare = NighUser()
-        let waiting = try puma.start(["chat", "-n", "Puma", "--mesh"] + session, reads: true)
-        let second = try lynx.start(["chat", "Puma", "-n", "Lynx", "--mesh"] + session, reads: true)
-        try second.line(with: "Puma", "has joined, over tcp")
-        let third = try hare.start(["chat", "Puma", "-n", "Hare", "--mesh"] + session, reads: true)
-        try second.line(with: "Hare", "has joined, over tcp")
-        try third.line(with: "Lynx", "has joined, over tcp")
-        waiting.type("/quit")
-        #expect(try NighCall(finishing: waiting).status == 0)
-        try third.line(with: "Puma", "has left")
-        third.type("Only us now")
-        try second.line(with: "Hare: Only us now")
-        third.closeInput()
-        #expect(try NighCall(finishing: third).status == 0)
-        try second.line(with: "Hare", "has left")
-        #expect(try NighCall(finishing: second).status == 0)
-    }
-
-    @Test("A host that carries the chat gets none of its lines, and stays connected to both")
-    func carried() throws {
-        let carrier = try HostInTests(of: NighUser(), "--name", "Hare", "--relays", "everyone")
-        let options = [
-            "-s", "nigh", "-t", HostInTests.transport, "--relays", "everyone", "--through", carrier.address,
-        ]
-        let waiting = try puma.start(["chat", "-n", "Puma"] + options, reads: true)
-        let guest = try lynx.start(["chat", "Puma", "-n", "Lynx"] + options, reads: true)
-        try guest.line(with: "Puma", "has joined, through Hare (")
-        guest.type("for Puma only")
-        try waiting.line(with: "Lynx: for Puma only")
-        guest.type("/who")
-        try guest.line(with: "Hare (", "is connected over tcp, but not in this chat")
-        guest.closeInput()
-        #expect(try NighCall(finishing: guest).status == 0)
-        waiting.type("/quit")
-        #expect(try NighCall(finishing: waiting).status == 0)
-        let host = try carrier.end()
-        #expect(host.status == 0 && host.errors.isEmpty, "\(host)")
-        let guests = try host.objects().filter { $0["type"] as? String == "guest" }
-        let changes = guests.map {
-            "\($0["change"] ?? "") \(($0["peer"] as? [String: Any])?["purpose"] ?? "")"
-        }
-        #expect(changes.sorted() == ["came join", "came join", "left join", "left join"])
-        #expect(try host.objects().last?["joined_by"] as? Int == 2)
-    }
-
-    @Test("An empty line is sent and shown as an empty line, and so are the lines after it")
-    func emptyLine() throws {
-        let waiting = try puma.start(["chat", "-n", "Puma", "--json-lines"] + session, reads: true)
-        let guest = try lynx.start(["chat", "Puma", "-n", "Lynx"] + session, reads: true)
-        try guest.line(with: "has joined")
-        for line in ["first", "", "last"] { guest.type(line) }
-        try waiting.line(with: "last")
         waiting.type("")
-        waiting.type("bye")
-        try guest.line(with: "Puma: bye")
-        guest.closeInput()
-        #expect(try NighCall(finishing: guest).status == 0)
-        waiting.closeInput()
-        let call = try NighCall(finishing: waiting)
-        let lines = try call.objects().filter { $0["type"] as? String == "line" }
-        #expect(lines.map { $0["text"] as? String } == ["first", "", "last", "", "bye"])
-    }
-
-    @Test("An invited peer that leaves ends the conversation; control characters are made harmless")
-    func harmless() throws {
-        let waiting = try puma.start(["chat", "-n", "Puma", "--json"] + session, reads: true)
-        let guest = try lynx.start(["chat", "Puma", "-n", "Lynx"] + session, reads: true)
-        try guest.line(with: "has joined")
         waiting.type("\u{1B}]0;mine\u{7}\u{202E}txet")
-        let line = try guest.line(with: "Puma: ")
+        let line = try guest.line(with: "txet")
+        // Control characters are made harmless.
         #expect(
             line.unicodeScalars.allSatisfy { $0.properties.generalCategory != .control && $0.value != 0x202E }
         )
-        waiting.send(SIGINT)
-        let call = try NighCall(finishing: waiting)
-        #expect(call.status == 0)
-        try call.expectSchema("chat")
-        let left = try NighCall(finishing: guest)
-        #expect(left.status == 0 && left.lines.contains { $0.contains("has left") }, "\(left)")
+        let lines = (0..<200).map { $0 == 7 ? "" : "line \($0)" }
+        for line in lines { guest.type(line) }
+        guest.closeInput()
+        #expect(try guest.finish().errors.isEmpty)
+        try waiting.line(with: "line 199")
+        try waiting.line(with: "\"left\"")
+        waiting.type("/quit")
+        let call = try waiting.finish()
+        #expect(call.summary["heard"].int == 201 && call.summary["said"].int == 3)
+        let texts = call.objects("line").compactMap { $0["text"].string }
+        #expect(texts.suffix(200) == lines && texts.dropLast(200).contains(""))
     }
 
-    @Test("The first signal waits until all lines have arrived; a second ends the program at once")
-    func secondSignal() throws {
-        let waiting = try puma.start(["chat", "-n", "Puma", "--json-lines"] + session, reads: true)
-        let guest = try lynx.start(["chat", "Puma", "-n", "Lynx"] + session, reads: true)
+    @Test func `With --mesh, two who have called a third one stay connected without it`() throws {
+        let (waiting, second) = try meet(waiting: "--mesh", coming: "--mesh")
+        let third = try NighUser().start("chat Puma -n Hare --mesh \(session)", reads: true)
+        try second.line(with: "Hare", "has joined, over tcp")
+        try third.line(with: "Lynx", "has joined, over tcp")
+        waiting.type("/quit")
+        try waiting.finish()
+        try third.line(with: "Puma", "has left")
+        try third.type("Only us now", andSee: "Hare: Only us now", at: second)
+        third.closeInput()
+        try third.finish()
+        try second.line(with: "Hare", "has left")
+        try second.finish()
+    }
+
+    @Test func `A host that carries the chat gets none of its lines, and stays connected to both`() throws {
+        let carrier = try Listener("host --name Hare --relays everyone")
+        let options = "-s nigh \(byAddress) --relays everyone --through \(carrier.address)"
+        let waiting = try puma.start("chat -n Puma \(options)", reads: true)
+        let guest = try lynx.start("chat Puma -n Lynx \(options)", reads: true)
+        try guest.line(with: "Puma", "has joined, through Hare (")
+        try guest.type("for Puma only", andSee: "Lynx: for Puma only", at: waiting)
+        guest.type("/who")
+        try guest.line(with: "Hare (", "is connected over tcp, but not in this chat")
+        guest.closeInput()
+        try guest.finish()
+        waiting.type("/quit")
+        try waiting.finish()
+        let host = try carrier.end()
+        #expect(host.errors.isEmpty, "\(host)")
+        let changes = host.objects("guest").map { "\($0["change"]) \($0["peer"]["purpose"])" }
+        #expect(changes.sorted() == ["came join", "came join", "left join", "left join"])
+        #expect(host.summary["joined_by"].int == 2)
+    }
+
+    @Test(arguments: [SIGINT, SIGKILL])
+    func `A chat ends when the invited peer leaves or is killed`(_ signal: Int32) throws {
+        let waiting = try puma.start("chat -n Puma --json \(session)", reads: true)
+        let guest = try lynx.start("chat Puma -n Lynx --json-lines \(session)", reads: true)
+        try guest.line(with: "\"joined\"")
+        try waiting.finish(after: signal, status: signal == SIGINT ? 0 : -SIGKILL)
+        let left = try guest.finish(status: signal == SIGINT ? 0 : 1)
+        #expect(signal == SIGKILL || left.lines.contains { $0.contains("\"left\"") }, "\(left)")
+    }
+
+    @Test func `The first signal waits for all lines; a second ends the program at once`() throws {
+        let (waiting, guest) = try meet(waiting: "--json-lines")
         try waiting.line(with: "\"joined\"")
         guest.send(SIGSTOP)
-        waiting.type("Are you there?")
-        try waiting.line(with: "Are you there?")
+        try waiting.type("Are you there?", andSee: "Are you there?", at: waiting)
         waiting.send(SIGINT)
         // A different signal, because two of the same kind could be merged into one.
-        waiting.send(SIGTERM)
-        #expect(try NighCall(finishing: waiting).status == -SIGTERM)
+        try waiting.finish(after: SIGTERM, status: -SIGTERM)
     }
 
-    @Test("Two signals at once end the program, but not before its terminal is as it was")
-    func signalsAtOnce() throws {
+    @Test func `Two signals at once end the program, but not before its terminal is as it was`() throws {
         let windows = try TerminalWindows(of: "nigh")
         let file = "\(lynx.folder.path)/process"
         try windows.open(
-            "w", "chat -n Lynx \(session.joined(separator: " "))",
+            "w", "chat -n Lynx \(session)",
             environment: """
                 LANG=C.UTF-8 XDG_DATA_HOME=\(lynx.folder.path) sh -c 'echo $$ >\(file); exec "$0" "$@"'
                 """)
@@ -164,42 +129,18 @@ import Testing
         try windows.wait("w", shows: "typed\ntyped")
     }
 
-    @Test("A side that is killed is reported as gone, with status 1")
-    func killed() throws {
-        let waiting = try puma.start(["chat", "-n", "Puma"] + session, reads: true)
-        let guest = try lynx.start(["chat", "Puma", "-n", "Lynx", "--json"] + session, reads: true)
-        try waiting.line(with: "has joined")
-        waiting.send(SIGKILL)
-        _ = try NighCall(finishing: waiting)
-        let left = try NighCall(finishing: guest)
-        #expect(left.status == 1, "\(left)")
-        try left.expectSchema("chat")
-    }
-
-    @Test("A missing peer, or nobody to receive a line, gives status 1; a wrong command line gives 2")
-    func alone() throws {
-        let nobody = try lynx.run(["chat", "Puma", "--wait", "1s", "--json"] + session)
-        #expect(nobody.status == 1 && nobody.errors.count == 1, "\(nobody)")
-        try nobody.expectSchema("chat")
-        let talking = try lynx.start(["chat"] + session, reads: true)
+    @Test func `A missing peer, or nobody to receive a line, gives status 1`() throws {
+        try lynx.fail("chat Puma --wait 1s --json \(session)")
+        let talking = try lynx.start("chat \(session)", reads: true)
         talking.type("Hello?")
         talking.closeInput()
-        let call = try NighCall(finishing: talking)
-        #expect(call.status == 1 && call.lines == ["not sent: nobody is connected"], "\(call)")
-        #expect(try lynx.run("chat", "a", "b").status == 2)
-        #expect(try lynx.run("chat", "-t", "bluetooth:adapter=hci60000", "x").status == 3)
-        let waiting = try lynx.start("chat", "-t", "bluetooth:adapter=hci60000", reads: true)
-        #expect(try NighCall(finishing: waiting).status == 3)
-        #expect(try lynx.run("chat", "--help").lines.contains { $0.contains("nigh chat") })
+        #expect(try talking.finish(status: 1).lines == ["not sent: nobody is connected"])
     }
 
-    @Test("At a terminal, other people's lines leave the typed line intact, and stay after the end")
-    func terminal() throws {
+    @Test func `At a terminal, other people's lines leave the typed line intact`() throws {
         let windows = try TerminalWindows(of: "nigh")
-        let waiting = try puma.start(["chat", "-n", "Puma"] + session, reads: true)
-        try windows.open(
-            "w", "chat Puma -n Lynx \(session.joined(separator: " "))",
-            environment: "LANG=C.UTF-8 XDG_DATA_HOME=\(lynx.folder.path)")
+        let waiting = try puma.start("chat -n Puma \(session)", reads: true)
+        try lynx.openTerminal("chat Puma -n Lynx \(session)", in: windows)
         try windows.wait("w", shows: "has joined")
         try windows.press("w", "Hal", "f a")
         try windows.wait("w", shows: "> Half a")
@@ -213,7 +154,7 @@ import Testing
         try windows.wait("w", shows: "ended with 0")
         #expect(try windows.text("w").contains("Puma: in between"))
         waiting.closeInput()
-        #expect(try NighCall(finishing: waiting).status == 0)
+        try waiting.finish()
     }
 
     @Test("Lines have a maximum length, and invalid bytes are not read as a line")

@@ -1,32 +1,7 @@
 import ChildPrograms
 import Foundation
-import NighTestKit
 import Synchronization
 import Testing
-
-/// A user of `nigh` in these tests, with a data folder of their own, so that no real identity or peers are touched.
-final class NighUser {
-    let folder = TemporaryFolder()
-    /// The folder with the user's identity and peers.
-    var dataFolder: String { "\(folder.path)/nigh" }
-
-    var environment: [String: String] {
-        ["XDG_DATA_HOME": folder.path, "XDG_CONFIG_HOME": folder.path, "NO_COLOR": ""]
-    }
-
-    func start(_ arguments: String..., reads: Bool = false) throws -> Child {
-        try Child("nigh", arguments, environment: environment, reads: reads)
-    }
-
-    /// Runs `nigh` with these arguments until it ends.
-    func run(_ arguments: String...) throws -> NighCall { try run(arguments) }
-
-    func run(_ arguments: [String]) throws -> NighCall { try NighCall(finishing: start(arguments)) }
-
-    func start(_ arguments: [String], reads: Bool = false, patience: Int = 60) throws -> Child {
-        try Child("nigh", arguments, environment: environment, reads: reads, patience: patience)
-    }
-}
 
 /// The exit status and the output of a finished call of `nigh`.
 struct NighCall {
@@ -34,37 +9,61 @@ struct NighCall {
     let lines: [String]
     let errors: [String]
 
-    /// Waits until the program ends.
+    /// Waits until the program ends. Expects that its output as JSON, if that was asked for, is what
+    /// `docs/reference/schemas/nigh-COMMAND.json` promises: this holds for every call in these tests.
     init(finishing child: Child) throws {
-        let (status, errors) = try child.end()
-        self.status = status
-        self.errors = errors
+        (status, errors) = try child.end()
         lines = child.lines
-    }
-
-    /// The single object that `--json` prints.
-    func object() throws -> [String: Any] { try #require(try Self.object(lines.first ?? "")) }
-
-    /// The objects that `--json-lines` prints.
-    func objects() throws -> [[String: Any]] {
-        try lines.map { try #require(try Self.object($0), "\($0)") }
-    }
-
-    private static func object(_ line: String) throws -> [String: Any]? {
-        try JSONSerialization.jsonObject(with: Data(line.utf8)) as? [String: Any]
-    }
-
-    /// Expects that the output is valid by `docs/reference/schemas/nigh-COMMAND.json`. An independent program checks
-    /// it.
-    func expectSchema(_ command: String, lines isLines: Bool = false) throws {
+        guard child.call[0] == "nigh", let form = child.call.first(where: { $0.hasPrefix("--json") }) else {
+            return
+        }
+        // A program that is killed has no summary, and a wrong command line no result.
+        guard status >= 0, !(status == 2 && lines.isEmpty) else { return }
+        let command = summary["nigh"].string ?? child.call[1]
         let problems = try SchemaCheck.problems(
             of: lines, by: "\(BuiltPackages.root)/docs/reference/schemas/nigh-\(command).json",
-            form: isLines ? "lines" : "object")
-        #expect(problems == "[]", "\(lines)")
+            form: form == "--json" ? "object" : "lines")
+        #expect(problems == "[]", "\(child.call): \(lines)")
     }
+
+    /// All words on its standard error.
+    var error: String { errors.joined(separator: "\n") }
+    /// The single object that `--json` prints.
+    var json: JSONValue { JSONValue(lines.first ?? "") }
+    /// The objects that `--json-lines` prints.
+    var objects: [JSONValue] { lines.map { JSONValue($0) } }
+    /// The last one of them.
+    var summary: JSONValue { JSONValue(lines.last ?? "") }
+
+    /// The objects of a type.
+    func objects(_ type: String) -> [JSONValue] { objects.filter { $0["type"].string == type } }
 }
 
-/// The program `check-json`, which runs once for all tests.
+/// A value in the JSON of a program. Whatever is not there has only nil in it.
+struct JSONValue: CustomStringConvertible {
+    private let value: Any?
+
+    private init(value: Any?) { self.value = value }
+
+    /// Reads a line; a text that is no JSON becomes a value with nothing in it.
+    init(_ line: String) { value = try? JSONSerialization.jsonObject(with: Data(line.utf8)) }
+
+    subscript(name: String) -> JSONValue { JSONValue(value: (value as? [String: Any])?[name]) }
+    subscript(index: Int) -> JSONValue { index < list.count ? list[index] : JSONValue(value: nil) }
+
+    var string: String? { value as? String }
+    var int: Int? { value as? Int }
+    var double: Double? { value as? Double }
+    var bool: Bool? { value as? Bool }
+    var isNull: Bool { value is NSNull }
+    var isObject: Bool { value is [String: Any] }
+    /// The values of an array; empty if it is none.
+    var list: [JSONValue] { (value as? [Any] ?? []).map { JSONValue(value: $0) } }
+    var strings: [String] { list.compactMap(\.string) }
+    var description: String { value.map { "\($0)" } ?? "nothing" }
+}
+
+/// The program `check-json`, which runs once for all tests and is independent of Nigh.
 private enum SchemaCheck {
     private struct Question: Encodable {
         let schema: String
@@ -72,27 +71,18 @@ private enum SchemaCheck {
         let lines: [String]
     }
 
-    private struct Running {
-        let program: Child
-        var answered = 0
-
-        mutating func ask(_ question: String) throws -> String {
-            program.type(question)
-            answered += 1
-            return try program.line(with: "", occurrence: answered)
-        }
-    }
-
-    private static let running = Mutex<Running?>(nil)
+    private static let running = Mutex<(program: Child, asked: Int)?>(nil)
 
     /// Returns a JSON list of what is wrong with lines.
     static func problems(of lines: [String], by schema: String, form: String) throws -> String {
         let question = try JSONEncoder().encode(Question(schema: schema, form: form, lines: lines))
         return try running.withLock { running in
             let path = "\(BuiltPackages.root)/Tests/NighProgram/Common/check-json"
-            var asked = try running ?? Running(program: Child(path, [], reads: true))
-            defer { running = asked }
-            return try asked.ask(String(decoding: question, as: UTF8.self))
+            let program = try running?.program ?? Child(path, [], reads: true)
+            let asked = (running?.asked ?? 0) + 1
+            running = (program, asked)
+            program.type(String(decoding: question, as: UTF8.self))
+            return try program.line(with: "", occurrence: asked)
         }
     }
 }

@@ -1,6 +1,5 @@
 import Arguments
-import ChildPrograms
-import Foundation
+import Glibc
 import NighTestKit
 import Testing
 
@@ -11,8 +10,7 @@ import Testing
         try SettingsFile.parse(text, path: "settings", home: "/home/puma")
     }
 
-    @Test("Lines are options for all commands, or for the one above them")
-    func lines() throws {
+    @Test func `Lines are options for all commands, or for the one above them`() throws {
         let text = """
             # for all
             transport = tcp
@@ -21,40 +19,36 @@ import Testing
               into = ~/Downloads
             notify=yes
             """
+        let expected = [
+            (nil, "transport", "tcp", 2), ("receive", "into", "/home/puma/Downloads", 5),
+            ("receive", "notify", "yes", 6),
+        ]
         #expect(
-            try parse(text) == [
-                OptionDefault(command: nil, option: "transport", value: "tcp", place: "settings, line 2"),
-                OptionDefault(
-                    command: "receive", option: "into", value: "/home/puma/Downloads",
-                    place: "settings, line 5"),
-                OptionDefault(command: "receive", option: "notify", value: "yes", place: "settings, line 6"),
-            ])
+            try parse(text)
+                == expected.map {
+                    OptionDefault(command: $0.0, option: $0.1, value: $0.2, place: "settings, line \($0.3)")
+                })
     }
 
-    @Test(
-        "A line that is no setting is named with its number",
-        arguments: ["transport", "= tcp", "into =", "[receive"])
-    func faults(_ line: String) {
+    @Test(arguments: ["transport", "= tcp", "into =", "[receive"])
+    func `A line that is no setting is named with its number`(_ line: String) {
         let error = #expect(throws: UsageError.self) { try parse("\n\(line)") }
         #expect(error?.description.hasPrefix("settings, line 2: ") == true)
     }
 
-    @Test("A command takes its defaults from the file, and refuses a file that others can write")
-    func program() throws {
+    @Test func `A command takes its defaults from the file, unless others can write it`() throws {
         let user = NighUser()
-        let folder = "\(user.folder.path)/nigh"
-        try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
-        let path = "\(folder)/settings"
-        try "[status]\nduration = 0\njson = yes\n".write(toFile: path, atomically: true, encoding: .utf8)
-        chmod(path, 0o600)
-        #expect(try user.run("status").object()["nigh"] as? String == "status")
-        try "tempo = 5\n".write(toFile: path, atomically: true, encoding: .utf8)
-        chmod(path, 0o600)
-        let wrong = try user.run("status")
+        try #require(mkdir(user.dataFolder, 0o700) == 0)
+        func status(_ settings: String, mode: mode_t = 0o600) throws -> NighCall {
+            _ = user.folder.file("nigh/settings", settings, mode: mode)
+            return try user.run("status", status: nil)
+        }
+        #expect(try status("[status]\nduration = 0\njson = yes\n").json["nigh"].string == "status")
+        let wrong = try status("tempo = 5\n")
         #expect(wrong.status == 2 && wrong.errors.count == 1, "\(wrong)")
-        #expect(wrong.errors[0].contains("\(path), line 1: no command has an option \"tempo\""))
-        chmod(path, 0o666)
-        let refused = try user.run("status")
-        #expect(refused.status == 2 && refused.errors.joined().contains("others may write it"), "\(refused)")
+        #expect(
+            wrong.error.contains("\(user.dataFolder)/settings, line 1: no command has an option \"tempo\""))
+        let refused = try status("tempo = 5\n", mode: 0o666)
+        #expect(refused.status == 2 && refused.error.contains("others may write it"), "\(refused)")
     }
 }

@@ -1,179 +1,95 @@
 import Foundation
-import Glibc
 import NighCore
+import NighLoop
 import NighTestKit
 import Testing
 
 @testable import nigh
 
+extension NighCall {
+    /// The check of `nigh doctor --json` with this ID.
+    func check(_ id: String) -> JSONValue {
+        json["checks"].list.first { $0["id"].string == id } ?? JSONValue("")
+    }
+
+    /// Its verdict: `pass`, `warn` or `fail`.
+    func verdict(_ id: String) -> String? { check(id)["verdict"].string }
+}
+
 /// Tests `nigh doctor` without a peer, as a user runs it.
 @Suite(.callsPrograms) struct DoctorTests {
     private let user = NighUser()
 
-    /// The IDs in the printed lines of the checks, in their order.
-    private func ids(_ call: NighCall) -> [String] {
-        call.lines.compactMap { line in
-            let words = line.split(separator: " ", maxSplits: 2)
-            return words.count == 3 && ["pass", "warn", "fail"].contains(words[0]) ? String(words[1]) : nil
-        }
+    /// Runs it, and expects that one check fails, with these words in its finding or advice.
+    private func expectFailure(of id: String, says words: String, _ options: String = "") throws {
+        let call = try user.run("doctor --json \(byAddress) \(options)", status: 1)
+        let check = call.check(id)
+        #expect(check["verdict"].string == "fail" && call.json["failed"].int == 1, "\(call)")
+        let said = "\(check["finding"].string ?? ""); \(check["advice"].string ?? "")"
+        #expect(said.contains(words), "\(said)")
     }
 
-    private func checks(_ call: NighCall) throws -> [String: [String: Any]] {
-        let all = try #require(try call.object()["checks"] as? [[String: Any]])
-        return Dictionary(
-            all.map { ($0["id"] as? String ?? "", $0) }, uniquingKeysWith: { first, _ in first })
-    }
-
-    @Test("A healthy machine passes every check in its order, and nothing is created")
-    func well() throws {
-        let call = try user.run("doctor", "-t", "tcp:interface=lo,mdns=embedded")
-        #expect(call.status == 0, "\(call)")
+    @Test func `A healthy machine passes every check in its order, and nothing is created`() throws {
+        let call = try user.run("doctor \(byName)")
+        let ids = call.lines.map { $0.split(separator: " ", maxSplits: 2) }
+            .filter { $0.count == 3 && ["pass", "warn", "fail"].contains($0[0]) }.map { $0[1] }
         #expect(
-            ids(call) == [
+            ids == [
                 "identity.file", "trust.store", "limits.descriptors", "libuv", "tcp.interfaces", "tcp.port",
                 "tcp.reach", "tcp.firewall", "tcp.multicast", "tcp.embedded-mdns", "tcp.own-service",
             ], "\(call.lines)")
         #expect(access(user.dataFolder, F_OK) != 0)
+        let json = try user.run("doctor --json \(byAddress)")
+        #expect(json.json["failed"].int == 0 && json.verdict("tcp.port") == "pass")
+        #expect(try user.run("doctor --json-lines \(byAddress)").summary["type"].string == "summary")
     }
 
-    @Test("The JSON output matches its schema, whole and in lines")
-    func json() throws {
-        let call = try user.run("doctor", "--json", "-t", "tcp:interface=lo,mdns=off")
-        try call.expectSchema("doctor")
-        #expect(try call.object()["failed"] as? Int == 0)
-        #expect(try checks(call)["tcp.port"]?["verdict"] as? String == "pass")
-        let lines = try user.run("doctor", "--json-lines", "-t", "tcp:interface=lo,mdns=off")
-        try lines.expectSchema("doctor", lines: true)
-        #expect(try lines.objects().last?["type"] as? String == "summary")
+    @Test func `A port that another program uses is a failure that names it`() throws {
+        let listener = try BoundSocket().listens()
+        let call = try user.run("doctor --json \(byAddress),port=\(listener.port)", status: 1)
+        #expect(call.verdict("tcp.port") == "fail")
+        #expect(call.check("tcp.port")["advice"].string?.contains("port \(listener.port) is in use") == true)
     }
 
-    @Test("A port that another program uses is a failure that names it, and the status is 1")
-    func portInUse() throws {
-        let listener = try PlainListener()
-        let call = try user.run(
-            "doctor", "--json", "-t", "tcp:interface=lo,mdns=off,port=\(listener.port)")
-        #expect(call.status == 1)
-        let port = try #require(try checks(call)["tcp.port"])
-        #expect(port["verdict"] as? String == "fail")
-        #expect((port["advice"] as? String)?.contains("port \(listener.port) is in use") == true)
+    @Test(
+        arguments: [
+            ("nonsense", 0o644, "identity.mode", "chmod 600"),
+            ("nonsense", 0o600, "identity.key", "restore it from a backup"),
+            ("", 0o600, "identity.key", "restore it from a backup"),
+        ] as [(String, mode_t, String, String)])
+    func `An exposed or damaged identity is named with its remedy`(
+        _ text: String, _ mode: mode_t, _ id: String, _ cure: String
+    ) throws {
+        let path = user.folder.file("key.pem", text, mode: mode)
+        try expectFailure(of: id, says: cure, "--identity \(path)")
     }
 
-    /// Contents and modes of identity files, the check that fails for each, and the advice it gives.
-    static let files: [(text: String, mode: mode_t, id: String, cure: String)] = [
-        ("nonsense", 0o644, "identity.mode", "chmod 600"),
-        ("nonsense", 0o600, "identity.key", "restore it from a backup"),
-        ("", 0o600, "identity.key", "restore it from a backup"),
-    ]
-
-    @Test("An identity that cannot be created is a failure")
-    func identityNowhere() throws {
+    @Test func `An identity in a wrong place is a failure`() throws {
         let folder = TemporaryFolder()
-        try Data().write(to: URL(fileURLWithPath: folder.path + "/file"))
-        let call = try user.run(
-            "doctor", "--json", "--identity", "\(folder.path)/file/key.pem", "-t", "tcp:interface=lo,mdns=off"
-        )
-        let failed = try #require(try checks(call)["identity.file"])
-        #expect(failed["verdict"] as? String == "fail" && call.status == 1)
-        #expect(
-            (failed["finding"] as? String)?.contains("\(folder.path)/file is no folder") == true, "\(failed)")
-    }
-
-    @Test("An identity in a folder that others may write to is named with its remedy")
-    func exposedIdentity() throws {
-        let folder = TemporaryFolder()
+        let file = folder.file("file", "")
+        try expectFailure(
+            of: "identity.file", says: "\(file) is no folder", "--identity \(file)/key.pem")
+        try #require(symlink("nowhere", "\(folder.path)/link") == 0)
+        try expectFailure(of: "identity.file", says: "", "--identity \(folder.path)/link")
         _ = try IdentityFile(path: "\(folder.path)/key.pem").load()
         chmod(folder.path, 0o777)
-        let call = try user.run(
-            "doctor", "--json", "--identity", "\(folder.path)/key.pem", "-t", "tcp:interface=lo,mdns=off")
-        let failed = try #require(try checks(call)["identity.mode"])
-        #expect(failed["verdict"] as? String == "fail")
-        #expect((failed["advice"] as? String)?.contains("chmod go-w \(folder.path)") == true, "\(failed)")
+        try expectFailure(
+            of: "identity.mode", says: "chmod go-w \(folder.path)", "--identity \(folder.path)/key.pem")
     }
 
-    @Test("An identity that others may read, or that is damaged, is named with its remedy", arguments: 0..<3)
-    func identity(_ number: Int) throws {
-        let (text, mode, id, cure) = Self.files[number]
-        let path = "\(user.folder.path)/key.pem"
-        let descriptor = open(path, O_WRONLY | O_CREAT, mode)
-        try #require(descriptor >= 0 && write(descriptor, text, text.utf8.count) == text.utf8.count)
-        close(descriptor)
-        let call = try user.run(
-            "doctor", "--json", "--identity", path, "-t", "tcp:interface=lo,mdns=off")
-        #expect(call.status == 1)
-        let failed = try #require(try checks(call)[id])
-        #expect(failed["verdict"] as? String == "fail")
-        #expect((failed["advice"] as? String)?.contains(cure) == true, "\(failed)")
-        #expect(try call.object()["failed"] as? Int == 1)
+    @Test func `An invalid known-peers file is named`() throws {
+        try user.know()
+        _ = user.folder.file("nigh/peers", "nonsense\n")
+        try expectFailure(of: "trust.store", says: "")
     }
 
-    @Test("An identity file that leads nowhere is no missing one")
-    func danglingIdentity() throws {
-        let path = "\(user.folder.path)/key.pem"
-        try #require(symlink("nowhere", path) == 0)
-        let call = try user.run(
-            "doctor", "--json", "--identity", path, "-t", "tcp:interface=lo,mdns=off")
-        #expect(call.status == 1)
-        #expect(try checks(call)["identity.file"]?["verdict"] as? String == "fail")
-    }
-
-    @Test("An invalid known-peers file is named")
-    func trust() throws {
-        try #require(mkdir(user.dataFolder, 0o700) == 0)
-        let descriptor = open("\(user.dataFolder)/peers", O_WRONLY | O_CREAT, 0o600)
-        try #require(descriptor >= 0 && write(descriptor, "nonsense\n", 9) == 9)
-        close(descriptor)
-        let call = try user.run("doctor", "--json", "-t", "tcp:interface=lo,mdns=off")
-        #expect(call.status == 1)
-        #expect(try checks(call)["trust.store"]?["verdict"] as? String == "fail")
-    }
-
-    @Test(
-        "If no requested transport works, the status is 3, and the missing parts are named",
-        arguments: ["tcp:interface=nowhere0", "bluetooth:adapter=hci60000"])
-    func unavailable(_ transport: String) throws {
-        let call = try user.run("doctor", "--json", "-t", transport)
-        #expect(call.status == 3)
-        try call.expectSchema("doctor")
-        let failed = try checks(call).values.filter { $0["verdict"] as? String == "fail" }
-        #expect(failed.contains { $0["advice"] is String }, "\(failed)")
-    }
-
-    @Test(
-        "A wrong command line ends with status 2 and one sentence",
-        arguments: [
-            ["doctor", "-t", "pigeon"], ["doctor", "--peer", "://nowhere"], ["doctor", "--timeout", "soon"],
-            ["doctor", "--service", "two words"], ["doctor", "more"], ["doctor", "--json", "--json-lines"],
-            ["doctor", "--identity", "ephemeral"],
-        ])
-    func misuse(_ arguments: [String]) throws {
-        let call = try user.run(arguments)
-        #expect(call.status == 2, "\(call)")
-        #expect(call.errors.count == 1 && call.lines.isEmpty, "\(call)")
-    }
-
-    @Test("Ctrl-C ends it while it searches for a peer")
-    func interrupted() throws {
-        let child = try user.start(
-            "doctor", "-t", "tcp:interface=lo,mdns=off", "--peer", "nobody", "--timeout", "10m")
+    @Test func `Ctrl-C ends it while it searches for a peer`() throws {
+        let child = try user.start("doctor \(byAddress) --peer nobody --timeout 10m")
         try child.line(with: "tcp.mdns")
-        child.send(SIGINT)
-        let (status, errors) = try child.end()
-        #expect(status == 1)
-        #expect(errors == ["nigh: interrupted"])
+        #expect(try child.finish(after: SIGINT, status: 1).errors == ["nigh: interrupted"])
     }
 
-    @Test("The help explains it and ends with status 0")
-    func help() throws {
-        let call = try user.run("doctor", "--help")
-        #expect(call.status == 0)
-        let text = call.lines.map { $0.drop { $0 == " " } }.joined(separator: " ")
-        for word in ["--peer", "--transport", "--json-lines", "changes nothing"] {
-            #expect(text.contains(word), "\(word)")
-        }
-    }
-
-    @Test("Few descriptors cause a warning with the number that is possible")
-    func descriptors() {
+    @Test func `Few descriptors cause a warning with the number that is possible`() {
         #expect(SystemCheck.descriptors(soft: 1_024, hard: 4_096).verdict == .pass)
         #expect(SystemCheck.descriptors(soft: .max, hard: .max).finding == "no limit")
         #expect(SystemCheck.descriptors(soft: 64, hard: 4_096).advice == "`ulimit -n 1024`")
@@ -182,22 +98,83 @@ import Testing
     }
 }
 
-/// Another program's listener on a port of this machine. It may answer a connection with some text.
-final class PlainListener {
-    private let socket: BoundSocket
+/// Tests `nigh doctor --peer`, with a session of this process as the peer.
+@Suite(.callsPrograms) struct DoctorPeerTests {
+    private let user = NighUser()
+    private let service = ServiceName("d\(UInt32.random(in: .min ... .max))") ?? "doctor"
 
-    init() throws {
-        socket = try BoundSocket()
-        try #require(listen(socket.descriptor, 16) == 0)
+    private func doctor(_ peer: String, _ options: String = "", status: Int32 = 0) throws -> NighCall {
+        try user.run("doctor --json \(byAddress) --peer \(peer) \(options)", status: status)
     }
 
-    var port: UInt16 { socket.port }
+    private func host(_ security: SessionSecurity = .encrypted) throws -> ForeignSession {
+        try ForeignSession("Puma", service: service, security: security)
+    }
 
-    /// Accepts the next connection, sends `text` and closes it.
-    func answer(_ text: String) {
-        let other = accept(socket.descriptor, nil, nil)
-        guard other >= 0 else { return }
-        _ = send(other, text, text.utf8.count, Int32(MSG_NOSIGNAL))
-        close(other)
+    @Test func `An address is checked through every stage, unnoticed there`() async throws {
+        let host = try host()
+        let call = try doctor(host.address, "-s \(service)")
+        for stage in ["resolve", "address", "connect", "tls", "hello", "version", "ping", "packets", "path"] {
+            #expect(call.verdict("peer.\(stage)") == "pass", "\(stage)")
+        }
+        #expect(call.json["path"]["peer"].string == "\(host.session.id)")
+        #expect(try call.json["path"]["address"].string == host.address)
+        await host.end()
+        let events = host.probe.events.map { "\($0)" }
+        for event in ["connecting(", "connected(", "invited("] {
+            #expect(!events.contains { $0.hasPrefix(event) }, "\(events)")
+        }
+    }
+
+    @Test func `A peer is found by name, and each of its addresses is tried`() async throws {
+        let host = try ForeignSession("Puma", service: service, over: "tcp:interface=lo,mdns=embedded")
+        try #require(
+            host.probe.wait { $0.events.contains { if case .advertised = $0 { true } else { false } } })
+        let call = try user.run("doctor --json \(byName) --peer Puma -s \(service)")
+        #expect(call.verdict("peer.found") == "pass" && call.json["path"].isObject)
+        await host.end()
+    }
+
+    @Test func `Another service is named, with the option that selects it`() async throws {
+        let host = try host()
+        let call = try doctor(host.address, status: 1)
+        #expect(call.verdict("peer.tls") == "pass")
+        #expect(call.check("peer.hello")["advice"].string == "`--service \(service)`")
+        #expect(call.json["path"].isNull)
+        await host.end()
+    }
+
+    @Test func `A peer that accepts only paired devices is a warning, not a failure`() async throws {
+        let host = try host(.paired)
+        let call = try doctor(host.address, "-s \(service)")
+        let warnings = call.json["checks"].list.filter { $0["verdict"].string == "warn" }
+        #expect(warnings.contains { $0["finding"].string?.contains("paired devices only") == true })
+        await host.end()
+    }
+
+    @Test func `Without encryption the advice names the option, which is then a warning`() async throws {
+        let host = try host(.none)
+        let call = try doctor(host.address, "-s \(service)", status: 1)
+        #expect(call.check("peer.tls")["advice"].string == "`--security none`", "\(call)")
+        let plain = try doctor(host.address, "-s \(service) --security none")
+        #expect(plain.verdict("peer.tls") == "warn")
+        await host.end()
+    }
+
+    @Test func `If nobody listens, or another kind of program does, the stage that fails is named`() throws {
+        let closed = try withClosedPort { try doctor("tcp://127.0.0.1:\($0)", status: 1) }
+        #expect(closed.verdict("peer.address") == "fail" && closed.verdict("peer.connect") == "fail")
+        let listener = try BoundSocket().listens()
+        let child = try user.start("doctor --json \(byAddress) --peer tcp://127.0.0.1:\(listener.port)")
+        try LoopbackSocket(acceptedBy: listener).write("HTTP/1.1 400 Bad Request\r\n\r\n")
+        let tls = try child.finish(status: 1).check("peer.tls")
+        #expect(
+            tls["verdict"].string == "fail" && tls["advice"].string?.contains("another") == true, "\(tls)")
+    }
+
+    @Test func `A name that nobody has, and an address of another transport, are reported`() throws {
+        #expect(try doctor("Nobody", "--timeout 100ms", status: 1).verdict("peer.found") == "fail")
+        let other = try doctor("memory://table-1", status: 1)
+        #expect(other.check("peer.resolve")["advice"].string == "name its transport: --transport memory")
     }
 }

@@ -72,3 +72,20 @@ import Testing
         #expect(managed.advice == "`sudo ufw allow 4000/tcp` and `sudo ufw allow 5353/udp`")
     }
 }
+
+/// Tests the check of a Wi-Fi that keeps its devices apart.
+@Suite struct WebCheckTests {
+    private func finding(_ neighbours: [[String]], on interface: String = "wlan0") -> String? {
+        let rows = neighbours.map { [$0[0], "0x1", $0[1], "00:11:22:33:44:55", "*", interface] }
+        let routes = [[interface, "00000000", "0101A8C0", "0003"]]
+        return WebCheck.isolation(neighbours: rows, routes: routes) { $0 == "wlan0" }?.finding
+    }
+
+    @Test func `It says how many others are seen, and warns of nobody but the router, except on a wire`() {
+        let router = ["192.168.1.1", "0x2"]
+        #expect(finding([])?.contains("client isolation") == true)
+        #expect(finding([router, ["192.168.1.9", "0x0"]])?.contains("client isolation") == true)
+        #expect(finding([router, ["192.168.1.7", "0x2"]]) == "1 seen on wlan0")
+        #expect(finding([], on: "eth0") == nil)
+    }
+}

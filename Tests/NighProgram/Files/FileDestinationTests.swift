@@ -5,75 +5,99 @@ import Testing
 
 @testable import nigh
 
-/// Tests where `nigh receive` writes, and what it refuses to replace.
+/// Tests where `nigh receive` writes, what it refuses to replace, and what others may do to a file that is on its way.
 @Suite(.callsPrograms) struct FileDestinationTests: TransfersFiles {
     let sender = NighUser()
     let receiver = NighUser()
     let files = TemporaryFolder()
     let inbox = TemporaryFolder()
 
-    private func kind(_ path: String) -> mode_t {
-        var about = stat()
-        return lstat(path, &about) == 0 ? about.st_mode & S_IFMT : 0
-    }
-
-    @Test(
-        "A destination that is not a plain file is never replaced, and its kind is reported",
-        arguments: ["--force", "-v"])
-    func noPlainFile(_ option: String) throws {
+    @Test func `A destination that is not a plain file is never replaced, and its kind is reported`() throws {
         try #require(mkfifo(received("pipe"), 0o600) == 0)
         try #require(mkdir(received("folder"), 0o700) == 0)
         try #require(symlink("/dev/null", received("device")) == 0)
-        try Data("old".utf8).write(to: URL(fileURLWithPath: path("file")))
-        try #require(symlink(path("file"), received("link")) == 0)
+        try #require(symlink(files.file("file", "old"), received("link")) == 0)
+        func kind(_ path: String) -> mode_t {
+            var about = stat()
+            return lstat(path, &about) == 0 ? about.st_mode & S_IFMT : 0
+        }
         for (name, words) in [
             ("pipe", "is a pipe"), ("folder", "is a directory"), ("device", "is a device"),
             ("link", "is a symbolic link"),
         ] {
             let before = kind(received(name))
-            let call = try receiver.run(
-                ["receive", "--accept", "any", option, "-o", received(name), "--json"] + Self.transportOptions
-            )
-            #expect(call.status == 1 && call.errors.count == 1, "\(call)")
-            #expect(call.errors.joined().contains(words), "\(call)")
-            try call.expectSchema("receive")
+            try receiver.fail(
+                "receive --accept any --force -o \(received(name)) --json \(byAddress)", says: words)
             #expect(kind(received(name)) == before)
         }
-        #expect(try names() == ["device", "folder", "link", "pipe"])
-    }
-
-    @Test("A pipe with a file's name in the folder stays a pipe, even if files are replaced")
-    func pipeInTheFolder() throws {
-        let data = try file("name", bytes: 100)
-        try #require(mkfifo(received("name"), 0o600) == 0)
-        let waiting = try receive("--once", "--force")
-        #expect(try send(path("name"), to: waiting).status == 0)
-        #expect(try NighCall(finishing: waiting.child).status == 0)
-        #expect(kind(received("name")) == S_IFIFO)
-        #expect(try content(received("name (2)")) == data)
-    }
-
-    @Test("A pipe that appears during a transfer is not replaced either")
-    func pipeMeanwhile() throws {
-        let data = try file("name", bytes: 3_000_000)
-        let waiting = try receive("--once", "--force")
-        let sending = try sender.start(
-            ["send", waiting.address, path("name")] + Self.transportOptions + Self.endlessly)
-        try waiting.child.line(with: "\"start\"")
-        try #require(mkfifo(received("name"), 0o600) == 0)
-        #expect(try NighCall(finishing: sending).status == 0)
-        #expect(try NighCall(finishing: waiting.child).status == 0)
-        #expect(kind(received("name")) == S_IFIFO)
-        #expect(try content(received("name (2)")) == data)
-    }
-
-    @Test("A record overwrites only a plain file")
-    func record() throws {
-        try #require(mkfifo(received("pipe"), 0o600) == 0)
-        let call = try receiver.run(
-            ["receive", "--accept", "any", "--into", files.path, "--record", received("pipe")]
-                + ["--record-overwrite"] + Self.transportOptions)
-        #expect(call.status == 1 && call.errors.joined().contains("not a plain file"), "\(call)")
+        let record = "--record \(received("pipe")) --record-overwrite"
+        try receiver.run(
+            "receive --accept any --into \(files.path) \(record) \(byAddress)", status: 1,
+            says: "not a plain file")
         #expect(kind(received("pipe")) == S_IFIFO)
+        try receiver.fail("receive --accept any -o \(files.file("file", "old")) \(byAddress)")
+    }
+
+    /// What another program does to the file `big` half way, and what the receiver then says of it; nil if it does not
+    /// mind.
+    enum Meddling: CaseIterable {
+        case reads, writes, replaces, removesFolder
+
+        var complaint: String? {
+            switch self {
+            case .reads: nil
+            case .writes: "is not what was sent"
+            case .replaces: "was removed or replaced"
+            case .removesFolder: "was moved or removed"
+            }
+        }
+    }
+
+    private func meddle(_ meddling: Meddling, _ half: String) throws {
+        switch meddling {
+        case .reads:
+            try Child.run("/bin/cp", [data(of: "big"), path("copy")])
+            let part = try content(path("copy"))
+            #expect(!part.isEmpty && Data("\(half)\n".utf8).starts(with: part))
+        case .writes:
+            let handle = try FileHandle(forWritingTo: URL(fileURLWithPath: data(of: "big")))
+            try handle.write(contentsOf: Data("changed".utf8))
+            try handle.close()
+        case .replaces: try #require(rename(inbox.file("other", "of another program"), data(of: "big")) == 0)
+        case .removesFolder: try FileManager.default.removeItem(atPath: inbox.path)
+        }
+    }
+
+    @Test(arguments: Meddling.allCases)
+    func `A file is what was sent, whatever others do to its part`(_ meddling: Meddling) throws {
+        let half = (0..<120_000).map { String($0) }.joined()
+        let waiting = try receive("--once --force")
+        let sending = try startSending("-", to: waiting, "--as big --json")
+        sending.type(half)
+        try waitForBytes(waiting)
+        try meddle(meddling, half)
+        sending.type(half)
+        sending.closeInput()
+        try sending.finish(status: meddling == .reads ? 0 : 1)
+        try waiting.child.line(with: "\"transfer\"")
+        let got = try waiting.child.finish(after: SIGINT, status: nil)
+        if let complaint = meddling.complaint {
+            #expect(got.lines.joined().contains(complaint), "\(got)")
+            #expect(access(received("big"), F_OK) != 0)
+        } else {
+            #expect(try content(received("big")) == Data("\(half)\n\(half)\n".utf8))
+            #expect(try names() == ["big"])
+        }
+    }
+
+    @Test(arguments: [true, false])
+    func `A partial file that was removed is not reported as kept`(_ wholeFolder: Bool) throws {
+        try file("big", bytes: 4_000_000)
+        let waiting = try receive()
+        let sending = try startSending("big", to: waiting, Self.endlessly)
+        try waitForBytes(waiting)
+        try FileManager.default.removeItem(atPath: wholeFolder ? inbox.path : received("big.part"))
+        try sending.finish(after: SIGINT, status: 1)
+        #expect(try waiting.child.json(with: "\"failure\"")["part"].isNull)
     }
 }

@@ -1,4 +1,9 @@
+import ChildPrograms
+import Foundation
 import NighCore
+import NighLoop
+import NighFiles
+import NighTestKit
 import Testing
 
 @testable import nigh
@@ -72,5 +77,38 @@ import Testing
         #expect(decision(forPaired: false, among: holders, at: 1_000) == .busy)
         #expect(decision(forPaired: true, among: holders, at: 128) == .busy)
         #expect(decision(forPaired: true, among: holders, at: 129) == .inPlace(of: peers[3]))
+    }
+}
+
+/// Tests how often a peer sends to a `nigh receive`. FileQuestionTests shows that it asks who gets a place.
+@Suite(.callsPrograms) struct SenderPlacesProgramTests: TransfersFiles {
+    let sender = NighUser()
+    let receiver = NighUser()
+    let files = TemporaryFolder()
+    let inbox = TemporaryFolder()
+
+    @Test func `A peer may send one transfer after the other, but not two at a time`() async throws {
+        let waiting = try receive()
+        let stranger = try ForeignSession(role: .client)
+        let id = try await stranger.call(waiting.address, for: Purpose.send.context)
+        func offer(_ name: String) async throws -> FileTransfer {
+            let stream = try await stranger.session.peer(id).openStream(named: "files", for: .files)
+            let tree = try SourceTree([.path(path(name))], giveUp: .seconds(600))
+            return FileTransfer.begin(tree, on: stream)
+        }
+        for name in ["a", "b"] {
+            try file(name, bytes: 1_000)
+            try await offer(name).finish()
+        }
+        // The receiver removes what only resuming would need after the sender knows that everything is kept.
+        try waiting.child.line(with: "\"transfer\"", occurrence: 2)
+        #expect(try names() == ["a", "b"])
+        try #require(mkfifo(path("idle"), 0o600) == 0)
+        let first = try await offer("idle")
+        try waiting.child.line(with: "\"start\"", "\"idle\"")
+        let error = await #expect(throws: NighError.self) { try await offer("a").finish() }
+        #expect(error.map { "\($0)" }?.contains("only one transfer at a time") == true)
+        first.cancel()
+        await stranger.end()
     }
 }

@@ -12,217 +12,141 @@ import Testing
     let receiver = NighUser()
     let files = TemporaryFolder()
     let inbox = TemporaryFolder()
+    private var records: String { "\(sender.dataFolder)/transfers" }
 
     /// What `nigh transfers --json` lists.
-    private func list(_ user: NighUser, into folder: String? = nil) throws -> [[String: Any]] {
-        let call = try user.run(["transfers", "--json", "--into", folder ?? files.path])
-        #expect(call.status == 0, "\(call)")
-        try call.expectSchema("transfers")
-        return try #require(try call.object()["transfers"] as? [[String: Any]])
+    private func list(_ user: NighUser, into folder: String? = nil) throws -> [JSONValue] {
+        try user.run("transfers --json --into \(folder ?? files.path)").json["transfers"].list
     }
 
     /// Sends `big` and ends the sender in the middle with `signal`. Returns the receiver, which goes on.
-    private func interrupt(_ signal: Int32) throws -> WaitingReceiver {
-        try file("big", bytes: 4_000_000)
+    private func interrupted(_ signal: Int32) throws -> Listener {
         let waiting = try receive()
-        let sending = try sender.start(
-            ["send", waiting.address, path("big")] + Self.transportOptions + Self.endlessly)
-        try waitForBytes(waiting.child)
-        sending.send(signal)
-        _ = try NighCall(finishing: sending)
+        try interrupt(signal, to: waiting)
         try waiting.child.line(with: "\"failure\"")
         return waiting
     }
 
-    @Test(
-        "An interrupted send is listed with its peer and its files, and can be continued",
-        arguments: [SIGINT, SIGKILL])
-    func resumed(_ signal: Int32) throws {
-        let waiting = try interrupt(signal)
+    @Test(arguments: [SIGINT, SIGKILL])
+    func `An interrupted send is listed, and can be continued`(_ signal: Int32) throws {
+        let waiting = try interrupted(signal)
         let listed = try #require(try list(sender).first)
-        #expect(listed["direction"] as? String == "outgoing" && listed["peer_name"] as? String == "Puma")
-        #expect(listed["names"] as? [String] == ["big"] && listed["size_bytes"] as? Int == 4_000_000)
-        let id = try #require(listed["id"] as? String)
-        let call = try sender.run("transfers", "resume", String(id.prefix(4)), "--json")
-        #expect(call.status == 0, "\(call)")
-        try call.expectSchema("send")
-        #expect(try call.object()["resumed_bytes"] as? Int ?? 0 > 0, "\(call)")
+        #expect(listed["direction"].string == "outgoing" && listed["peer_name"].string == "Puma")
+        #expect(listed["names"].strings == ["big"] && listed["size_bytes"].int == 4_000_000)
+        let id = try #require(listed["id"].string)
+        #expect(
+            TemporaryFolder.names(in: records).map { TemporaryFolder.mode(of: "\(records)/\($0)") } == [0o600]
+        )
+        let resumed = try sender.run("transfers resume \(id.prefix(4)) --json")
+        #expect(resumed.json["resumed_bytes"].int ?? 0 > 0, "\(resumed)")
         #expect(try list(sender).isEmpty)
         #expect(try content(received("big")) == content(path("big")))
-        waiting.child.send(SIGINT)
-        _ = try NighCall(finishing: waiting.child)
+        try waiting.child.finish(after: SIGINT, status: nil)
     }
 
-    @Test("An interrupted send is not continued to somebody else who answers at the same address")
-    func resumedElsewhere() throws {
-        let waiting = try interrupt(SIGKILL)
-        waiting.child.send(SIGKILL)
-        _ = try NighCall(finishing: waiting.child)
-        let stranger = NighUser()
-        let other = try stranger.start(
-            ["receive", "--accept", "any", "--into", inbox.path, "--json-lines", "-t"]
-                + ["tcp:interface=lo,mdns=off,port=\(waiting.port)"])
-        try other.line(with: "\"ready\"")
-        let id = try #require(try list(sender).first?["id"] as? String)
-        let call = try sender.run("transfers", "resume", id)
-        #expect(call.status == 1 && call.errors.joined().contains("somebody else is there now"), "\(call)")
+    @Test func `An interrupted send is not continued to another peer at the same address`() throws {
+        let waiting = try interrupted(SIGKILL)
+        try waiting.child.finish(after: SIGKILL, status: -SIGKILL)
+        let other = try Listener("receive --accept any --into \(inbox.path)", port: waiting.port)
+        let id = try #require(try list(sender).first?["id"].string)
+        try sender.run("transfers resume \(id)", status: 1, says: "somebody else is there now")
         #expect(try list(sender).count == 1, "it can be continued when the right one is back")
-        other.send(SIGINT)
-        let received = try NighCall(finishing: other)
-        #expect(!received.lines.contains { $0.contains("big") }, "\(received)")
+        let got = try other.end()
+        #expect(!got.lines.contains { $0.contains("big") }, "\(got)")
     }
 
     /// The command that a line of words means.
-    private func send(_ line: [String]) throws -> SendCommand {
-        let command =
-            if case .action(let command) = try NighProgram.table.parse(line, width: 80) {
-                command as? SendCommand
-            } else { nil as SendCommand? }
-        return try #require(command)
+    private func command(_ line: [String]) throws -> SendCommand {
+        guard case .action(let command) = try NighProgram.table.parse(line, width: 80) else {
+            throw Child.Failure(description: "no command")
+        }
+        return try #require(command as? SendCommand)
     }
 
-    @Test("A record has every option by which the peer was found")
-    func arguments() throws {
-        let line = [
-            "send", "--to", "Hare", "--transport", "tcp", "--service", "films", "--name", "Puma",
-            "--identity",
-            "ephemeral", "--security", "paired", "--relays", "everyone", "--through", "Lynx", "--wait",
-            "90s", "--as", "f", "--", "/tmp/f",
-        ]
-        var command = try send(line)
+    @Test func `A record has every option by which the peer was found, and no plugin`() throws {
+        let line = """
+            send --to Hare --transport tcp --service films --name Puma --identity ephemeral --security paired \
+            --relays everyone --through Lynx --wait 90s --as f -- /tmp/f
+            """.split(separator: " ").map(String.init)
+        var sending = try command(line)
         let hare = PeerChoice.named("Hare")
-        #expect(command.arguments(to: hare, ["/tmp/f"]) == line)
+        #expect(sending.arguments(to: hare, ["/tmp/f"]) == line)
         let identity = Identity.ephemeral().peerID
-        command.identity = identity
-        #expect(command.called(hare) == .named("\(identity)"))
-        #expect(command.arguments(to: hare, ["/tmp/f"]) == line)
-    }
-
-    @Test("No plugin is recorded")
-    func withoutPlugins() throws {
-        let line = ["send", "Hare", "--plugin", "odd.so", "-t", "odd", "/tmp/f"]
-        let arguments = try send(line).arguments(to: .named("Hare"), ["/tmp/f"])
+        sending.identity = identity
+        #expect(sending.called(hare) == .named("\(identity)"))
+        #expect(sending.arguments(to: hare, ["/tmp/f"]) == line)
+        let arguments = try command(["send", "Hare", "--plugin", "odd.so", "-t", "odd", "/tmp/f"])
+            .arguments(to: hare, ["/tmp/f"])
         #expect(arguments.contains("odd") && !arguments.contains { $0.contains("plugin") }, "\(arguments)")
     }
 
-    @Test("A record that others could have written is refused, and one that names a plugin does not load it")
-    func insertedRecord() throws {
+    @Test func `A record that others could have written is refused, and none loads a plugin`() throws {
         let plugin = "\(files.path)/odd.so"
         try ForeignLibrary().build(to: plugin)
         let content = SendRecord.Content(
             names: ["f"], total: 1,
             arguments: ["send", "Hare", "--plugin", plugin, "-t", "odd", "--", path("f")])
         try file("f", bytes: 1)
-        let folder = "\(sender.dataFolder)/transfers"
-        try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
-        chmod(folder, 0o700)
-        let record = "\(folder)/1234abcd"
+        try FileManager.default.createDirectory(
+            atPath: records, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
+        let record = "\(records)/1234abcd"
         try Data(content.text.utf8).write(to: URL(fileURLWithPath: record))
         chmod(record, 0o666)
-        let refused = try sender.run("transfers", "resume", "1234")
-        #expect(refused.status == 1 && refused.errors.count == 1, "\(refused)")
-        #expect(refused.errors[0].contains("others may write it (mode 666); `chmod 600 \(record)`"))
-        let listed = try sender.run("transfers", "--into", files.path)
+        try sender.fail(
+            "transfers resume 1234", says: "others may write it (mode 666); `chmod 600 \(record)`")
+        let listed = try sender.run("transfers --into \(files.path)")
         #expect(listed.errors.count == 1 && listed.lines == ["No transfer is unfinished."], "\(listed)")
         chmod(record, 0o600)
-        let obeyed = try sender.run("transfers", "resume", "1234")
-        #expect(
-            obeyed.status != 0 && obeyed.errors.joined().contains("there is no transport \"odd\""),
-            "\(obeyed)")
+        let obeyed = try sender.run("transfers resume 1234", status: nil)
+        #expect(obeyed.status != 0 && obeyed.error.contains("there is no transport \"odd\""), "\(obeyed)")
         #expect(!obeyed.errors.contains("its code has run"))
         chmod(record, 0o666)
-        #expect(try sender.run("transfers", "remove", "1234").status == 0)
+        try sender.run("transfers remove 1234")
         #expect(access(record, F_OK) != 0)
     }
 
-    @Test("Records in a folder that others may write to are refused")
-    func exposedFolder() throws {
+    @Test func `Records in a folder that others may write to are refused`() throws {
         let folder = TemporaryFolder()
         let content = SendRecord.Content(names: ["f"], total: 1, arguments: ["send", "Hare", "--", "/f"])
         _ = folder.file("1234abcd", content.text)
-        let names = try SendRecord.all(in: folder.path).map { try $0.content.get().names }
-        #expect(names == [["f"]])
+        #expect(try SendRecord.all(in: folder.path).map { try $0.content.get().names } == [["f"]])
         chmod(folder.path, 0o777)
         for record in SendRecord.all(in: folder.path) {
             #expect(throws: NighError.self) { try record.content.get() }
         }
     }
 
-    @Test("A record is readable by its owner only")
-    func mode() throws {
-        _ = try interrupt(SIGINT)
-        let folder = "\(sender.dataFolder)/transfers"
-        let names = try FileManager.default.contentsOfDirectory(atPath: folder)
-        #expect(names.count == 1)
-        var about = stat()
-        #expect(stat("\(folder)/\(names[0])", &about) == 0 && about.st_mode & 0o777 == 0o600)
-    }
-
-    @Test("What is unfinished at the receiver is listed, and removed only while nobody continues it")
-    func removed() throws {
-        let waiting = try interrupt(SIGINT)
-        let listed = try #require(try list(receiver, into: inbox.path).first)
-        #expect(listed["direction"] as? String == "incoming" && listed["names"] as? [String] == ["big"])
-        #expect(listed["done_bytes"] as? Int ?? 0 > 0, "\(listed)")
-        let id = try #require(listed["id"] as? String)
-        let sending = try sender.start(
-            ["send", waiting.address, path("big")] + Self.transportOptions + Self.endlessly)
+    @Test func `What is unfinished can be removed at either side while it does not move`() throws {
+        let waiting = try interrupted(SIGINT)
+        let incoming = try #require(try list(receiver, into: inbox.path).first)
+        #expect(incoming["direction"].string == "incoming" && incoming["names"].strings == ["big"])
+        #expect(incoming["done_bytes"].int ?? 0 > 0, "\(incoming)")
+        let outgoing = try #require(try list(sender).first)
+        let removals = [
+            (receiver, try #require(incoming["id"].string), "--into \(inbox.path) --json"),
+            (sender, try #require(outgoing["id"].string), "--json"),
+        ]
+        let sending = try startSending("big", to: waiting, Self.endlessly)
         try waiting.child.line(with: "\"start\"", occurrence: 2)
-        let refused = try receiver.run("transfers", "remove", id, "--into", inbox.path)
-        #expect(refused.status == 1 && refused.errors.joined().contains("is in use"), "\(refused)")
-        sending.send(SIGINT)
-        _ = try NighCall(finishing: sending)
-        try waiting.child.line(with: "\"failure\"", occurrence: 2)
-        let call = try receiver.run("transfers", "remove", id, "--into", inbox.path, "--json")
-        #expect(call.status == 0, "\(call)")
-        try call.expectSchema("transfers")
-        #expect(try names() == [])
-    }
-
-    @Test("The record of a send is removed on request, but not while the files are sent")
-    func forgotten() throws {
-        try file("big", bytes: 4_000_000)
-        let waiting = try receive()
-        let sending = try sender.start(
-            ["send", waiting.address, path("big")] + Self.transportOptions + Self.endlessly)
-        try waitForBytes(waiting.child)
-        let id = try #require(try list(sender).first?["id"] as? String)
-        let refused = try sender.run("transfers", "remove", id)
-        #expect(refused.status == 1 && refused.errors.joined().contains("is in use"), "\(refused)")
-        sending.send(SIGINT)
-        _ = try NighCall(finishing: sending)
-        #expect(try sender.run("transfers", "remove", id).status == 0)
-        #expect(try list(sender).isEmpty)
-    }
-
-    @Test("A send that was declined or cannot be repeated leaves no record")
-    func unrecorded() throws {
-        try file("a", bytes: 2_000)
-        let small = try receive("--max-size", "1K")
-        #expect(try send(path("a"), to: small).status == 1)
-        let piping = try sender.start(["send", small.address, "-"] + Self.transportOptions, reads: true)
-        piping.type("something")
-        try small.child.line(with: "\"start\"")
-        piping.send(SIGINT)
-        #expect(try NighCall(finishing: piping).status == 1)
-        #expect(try list(sender).isEmpty)
-    }
-
-    @Test("In a folder that cannot be written to, what is sent is listed, unless the folder is named")
-    func unwritableFolder() throws {
-        func status(_ options: String) throws -> Int32 {
-            let child = try Child(
-                "/bin/sh", ["-c", "cd /sys && exec \(BuiltPrograms.path(of: "nigh")) transfers \(options)"],
-                environment: sender.environment)
-            return try child.end().status
+        for (user, id, options) in removals {
+            try user.run("transfers remove \(id) \(options)", status: 1, says: "is in use")
         }
-        #expect(try status("") == 0)
-        if access("/sys", W_OK) != 0 { #expect(try status("--into /sys") == 1) }
+        try sending.finish(after: SIGINT, status: 1)
+        try waiting.child.line(with: "\"failure\"", occurrence: 2)
+        for (user, id, options) in removals { try user.run("transfers remove \(id) \(options)") }
+        #expect(try names() == [] && list(sender).isEmpty)
     }
 
-    @Test("An ID that does not exist is reported in one sentence", arguments: ["resume", "remove"])
-    func unknown(_ verb: String) throws {
-        let call = try sender.run("transfers", verb, "ffff")
-        #expect(call.status == 1 && call.errors.count == 1, "\(call)")
+    @Test func `Sends are listed in a read-only folder, unless it is named`() throws {
+        func transfers(_ options: String, status: Int32) throws {
+            let nigh = BuiltPrograms.path(of: "nigh")
+            try Child(
+                "/bin/sh", ["-c", "cd /sys && exec \(nigh) transfers \(options)"],
+                environment: sender.environment
+            ).finish(status: status)
+        }
+        try transfers("", status: 0)
+        if access("/sys", W_OK) != 0 { try transfers("--into /sys", status: 1) }
+        for verb in ["resume", "remove"] { try sender.fail("transfers \(verb) ffff") }
     }
 }

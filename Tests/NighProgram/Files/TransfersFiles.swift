@@ -11,21 +11,9 @@ protocol TransfersFiles {
     var inbox: TemporaryFolder { get }
 }
 
-/// A `nigh receive` that has printed its address.
-struct WaitingReceiver {
-    let child: Child
-    let address: String
-    var port: String { String(address.split(separator: ":").last ?? "") }
-}
-
 extension TransfersFiles {
-    /// Discovery is off, so that tests that run at the same time do not find each other.
-    static var transportOptions: [String] { ["-t", "tcp:interface=lo,mdns=off"] }
-
-    /// Slow enough that something can happen during the transfer.
-    static var slowly: [String] { ["--inject", "rate=500k"] }
     /// Options for sending so slowly that a few megabytes do not arrive before a test has ended the transfer.
-    static var endlessly: [String] { ["--inject", "rate=200k"] }
+    static var endlessly: String { "--inject rate=200k" }
 
     func path(_ name: String) -> String { "\(files.path)/\(name)" }
     func received(_ name: String) -> String { "\(inbox.path)/\(name)" }
@@ -44,11 +32,6 @@ extension TransfersFiles {
         data = data.prefix(count)
         try data.write(to: URL(fileURLWithPath: path(name)))
         return data
-    }
-
-    /// The results of the summary that `nigh send --json` has printed for each file.
-    func files(in call: NighCall) throws -> [[String: Any]] {
-        try #require(try call.object()["files"] as? [[String: Any]])
     }
 
     /// The path of the incomplete data of a file that was offered by itself.
@@ -76,34 +59,49 @@ extension TransfersFiles {
         try FileManager.default.contentsOfDirectory(atPath: inbox.path).sorted()
     }
 
-    func object(_ line: String) throws -> [String: Any] {
-        try #require(try JSONSerialization.jsonObject(with: Data(line.utf8)) as? [String: Any], "\(line)")
-    }
-
     /// Starts a receiver that stores files in the inbox and reports events as lines of JSON.
-    func receive(_ arguments: String..., accepting policy: String = "any", port: String? = nil) throws
-        -> WaitingReceiver
+    func receive(_ options: String = "", accepting policy: String = "any", port: Int? = nil) throws
+        -> Listener
     {
-        let options = port.map { ["-t", "tcp:interface=lo,mdns=off,port=\($0)"] } ?? Self.transportOptions
-        let child = try receiver.start(
-            ["receive", "--json-lines", "-n", "Puma", "--accept", policy, "--into", inbox.path] + options
-                + arguments)
-        let ready = try object(child.line(with: "\"ready\""))
-        let address = try #require((ready["addresses"] as? [String])?.first)
-        return WaitingReceiver(child: child, address: address)
+        try Listener(
+            "receive -n Puma --accept \(policy) --into \(inbox.path) \(options)", of: receiver, port: port)
     }
 
     /// Waits until the receiver reports that bytes are there. After a second it may report that there are none yet.
-    func waitForBytes(_ child: Child) throws {
+    func waitForBytes(_ waiting: Listener) throws {
         var occurrence = 1
-        while try object(child.line(with: "\"progress\"", occurrence: occurrence))["stored_bytes"] as? Int
-            == 0
-        {
+        while try waiting.child.json(with: "\"progress\"", occurrence: occurrence)["stored_bytes"].int == 0 {
             occurrence += 1
         }
     }
 
-    func send(_ file: String, to waiting: WaitingReceiver, _ arguments: String...) throws -> NighCall {
-        try sender.run(["send", waiting.address, file, "--json"] + Self.transportOptions + arguments)
+    /// Sends files, by their names with blanks in between, and returns the summary.
+    @discardableResult
+    func send(
+        _ names: String, to waiting: Listener, _ options: String = "", status: Int32 = 0,
+        says words: String? = nil,
+        sourceLocation: SourceLocation = #_sourceLocation
+    ) throws -> NighCall {
+        try startSending(names, to: waiting, "--json \(options)").finish(
+            status: status, says: words, sourceLocation: sourceLocation)
+    }
+
+    /// Starts to send files, or what a test types if the name is "-".
+    func startSending(_ names: String, to waiting: Listener, _ options: String = "", by user: NighUser? = nil)
+        throws
+        -> Child
+    {
+        let paths = names.split(separator: " ").map { $0 == "-" ? "-" : path("\($0)") }.joined(separator: " ")
+        return try (user ?? sender).start(
+            "send \(waiting.address) \(paths) \(byAddress) \(options)", reads: names == "-")
+    }
+
+    /// Sends `big`, and ends the sender with `signal` once the receiver has something of it.
+    @discardableResult
+    func interrupt(_ signal: Int32, to waiting: Listener, _ options: String = "") throws -> NighCall {
+        try file("big", bytes: 4_000_000)
+        let sending = try startSending("big", to: waiting, "\(Self.endlessly) \(options)")
+        try waitForBytes(waiting)
+        return try sending.finish(after: signal, status: signal == SIGKILL ? -SIGKILL : 1)
     }
 }

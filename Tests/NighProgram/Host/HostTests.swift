@@ -9,149 +9,146 @@ import Testing
 @Suite(.callsPrograms) struct HostTests {
     private let user = NighUser()
 
-    @Test("It prints at once its identity and addresses, then its guests, and a summary at Ctrl-C")
-    func guests() throws {
-        let host = try HostInTests("--name", "Puma")
-        let call = try user.run(
-            "ping", host.address, "-t", HostInTests.transport, "-c", "2", "-i", "0", "--timeout", "1m",
-            "--name", "Lynx")
-        #expect(call.status == 0, "\(call)")
+    @Test func `It prints its identity and addresses, its guests, and a summary at Ctrl-C`() throws {
+        let host = try Listener("host --name Puma")
+        try user.run("ping \(host.address) \(byAddress) -c 2 -i 0 --timeout 1m --name Lynx")
         try host.child.line(with: "\"left\"")
         let end = try host.end()
-        #expect(end.status == 0)
-        try end.expectSchema("host", lines: true)
-        let objects = try end.objects()
-        #expect(objects[0]["name"] as? String == "Puma" && (objects[0]["peer_id"] as? String)?.count == 52)
-        let changes = objects.filter { $0["type"] as? String == "guest" }
-        #expect(changes.map { $0["change"] as? String } == ["came", "left"])
-        let guest = changes.last?["peer"] as? [String: Any]
-        #expect(guest?["name"] as? String == "Lynx" && guest?["purpose"] as? String == "ping")
-        #expect(changes.last?["cause"] as? String == "peer left")
-        #expect(objects.last?["pinged_by"] as? Int == 1)
+        #expect(end.objects[0]["name"].string == "Puma" && end.objects[0]["peer_id"].string?.count == 52)
+        let changes = end.objects("guest")
+        #expect(changes.map { $0["change"].string } == ["came", "left"])
+        let (guest, cause) = (changes[1]["peer"], changes[1]["cause"])
+        #expect(guest["name"].string == "Lynx" && guest["purpose"].string == "ping")
+        #expect(cause.string == "peer left" && end.summary["pinged_by"].int == 1)
     }
 
-    @Test("The text output says the same, and a stranger's name cannot control the terminal")
-    func words() throws {
-        let host = try user.start("host", "-t", HostInTests.transport, "--name", "Puma", "--once")
+    @Test func `The text output says the same, and a stranger's name cannot control the terminal`() throws {
+        let host = try user.start("host \(byAddress) --name Puma --once")
         let address = try #require(try host.line(with: "reached at").split(separator: " ").last)
-        let call = try NighUser().run(
-            "ping", "\(address)", "-t", HostInTests.transport, "-c", "1", "--timeout", "1m",
-            "--name", "\u{202E}Lynx")
-        #expect(call.status == 0)
-        let end = try NighCall(finishing: host)
-        #expect(end.status == 0)
-        #expect(
-            end.lines.first?.hasPrefix("Puma (") == true
-                && end.lines.first?.contains("Ctrl-C ends it") == true)
-        #expect(end.lines.contains { $0.contains("is connected for nigh ping, over tcp") }, "\(end.lines)")
-        #expect(!end.lines.joined().contains("\u{202E}"))
-        #expect(end.lines.last == "guests: 1 to ping, 0 to measure throughput (0 runs)")
+        try NighUser().run("ping \(address) \(byAddress) -c 1 --timeout 1m --name \u{202E}Lynx")
+        let lines = try host.finish().lines
+        #expect(lines[0].hasPrefix("Puma (") && lines[0].contains("Ctrl-C ends it"))
+        #expect(lines.contains { $0.contains("is connected for nigh ping, over tcp") }, "\(lines)")
+        #expect(!lines.joined().contains("\u{202E}"))
+        #expect(lines.last == "guests: 1 to ping, 0 to measure throughput (0 runs)")
     }
 
-    @Test("With --json it prints one object, and with --once it ends with its first guest")
-    func once() throws {
-        let port = try FreePort.find()
-        let host = try user.start("host", "--once", "--json", "-t", "\(HostInTests.transport),port=\(port)")
-        let call = try NighUser().run(
-            "ping", "tcp://127.0.0.1:\(port)", "--until", "-t", HostInTests.transport)
-        #expect(call.status == 0, "\(call)")
-        let end = try NighCall(finishing: host)
-        #expect(end.status == 0)
-        try end.expectSchema("host")
-        #expect((try end.object()["guests"] as? [Any])?.count == 2)
+    @Test func `With --json it prints one object, and with --once it ends with its first guest`() throws {
+        let port = try BoundSocket.freePort()
+        let host = try user.start("host --once --json \(byAddress),port=\(port)")
+        try NighUser().run("ping tcp://127.0.0.1:\(port) --until \(byAddress)")
+        #expect(try host.finish().json["guests"].list.count == 2)
     }
 
-    @Test("While nobody reads its output, a host answers its guests; later the whole output can be read")
-    func unread() throws {
+    @Test func `A host answers while nobody reads its output, and loses nothing of it`() throws {
         let path = "\(user.folder.path)/output"
         try #require(mkfifo(path, 0o600) == 0)
         let reader = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC)
         defer { close(reader) }
         let filler = open(path, O_WRONLY | O_NONBLOCK | O_CLOEXEC)
         while write(filler, [UInt8](repeating: UInt8(ascii: "\n"), count: 4_096), 4_096) > 0 {}
-        let port = try FreePort.find()
-        let program = BuiltPrograms.path(of: "nigh")
-        let call = "exec \(program) host -t \(HostInTests.transport),port=\(port) --json-lines"
+        let port = try BoundSocket.freePort()
+        let call = "exec \(BuiltPrograms.path(of: "nigh")) host \(byAddress),port=\(port) --json-lines"
         let host = try Child("/bin/sh", ["-c", "\(call) >\(path)"], environment: user.environment)
-        let ping = try NighUser().run(
-            "ping", "tcp://127.0.0.1:\(port)", "--until", "-t", HostInTests.transport)
-        #expect(ping.status == 0, "\(ping)")
+        try NighUser().run("ping tcp://127.0.0.1:\(port) --until \(byAddress)")
         host.send(SIGINT)
         close(filler)
         _ = fcntl(reader, F_SETFL, 0)
-        var output: [UInt8] = []
-        var bytes = [UInt8](repeating: 0, count: 4_096)
-        while case let count = read(reader, &bytes, bytes.count), count > 0 { output += bytes[..<count] }
+        let output = FileHandle(fileDescriptor: reader).readDataToEndOfFile()
         let lines = String(decoding: output, as: UTF8.self).split(separator: "\n")
         #expect(lines.contains { $0.contains("\"came\"") } && lines.last?.contains("\"summary\"") == true)
-        #expect(try host.end().status == 0)
+        try host.finish()
     }
 
-    @Test("A host that was started with nohup goes on when its terminal is gone")
-    func nohup() throws {
-        let program = BuiltPrograms.path(of: "nigh")
-        let call = "exec \(program) host -t \(HostInTests.transport) --json-lines"
+    @Test func `A host that was started with nohup goes on when its terminal is gone`() throws {
+        let call = "exec \(BuiltPrograms.path(of: "nigh")) host \(byAddress) --json-lines"
         let host = try Child("/bin/sh", ["-c", "trap '' HUP; \(call)"], environment: user.environment)
-        let line = try host.line(with: "\"listening\"")
-        let object = try JSONSerialization.jsonObject(with: Data(line.utf8)) as? [String: Any]
-        let address = try #require((object?["addresses"] as? [String])?.first)
+        let address = try #require(host.json(with: "\"listening\"")["addresses"][0].string)
         host.send(SIGHUP)
-        let ping = try NighUser().run(
-            "ping", address, "-c", "1", "--timeout", "1m", "-t", HostInTests.transport)
-        #expect(ping.status == 0, "\(ping)")
-        host.send(SIGTERM)
-        #expect(try NighCall(finishing: host).status == 0)
+        try NighUser().run("ping \(address) -c 1 --timeout 1m \(byAddress)")
+        try host.finish(after: SIGTERM)
     }
 
-    @Test("Another service is reached only by programs that name it")
-    func service() throws {
-        let service = "h\(UInt32.random(in: 0 ... .max))"
-        let host = try HostInTests(service)
-        let stranger = try user.run("ping", host.address, "-t", HostInTests.transport, "-c", "1", "--json")
-        #expect(stranger.status == 1)
-        #expect(
-            (try stranger.object()["error"] as? [String: Any])?["cause"] as? String == "wrong service",
-            "\(stranger)")
-        #expect(
-            try user.run(
-                "ping", host.address, "-t", HostInTests.transport, "-c", "1", "--timeout", "1m", "-s", service
-            ).status
-                == 0)
-    }
-
-    @Test("If no transport works, the status is 3, and a wrong command line ends with 2")
-    func failures() throws {
-        let call = try user.run("host", "-t", "bluetooth:adapter=hci60000", "--json")
-        #expect(call.status == 3, "\(call)")
-        try call.expectSchema("host")
-        for arguments in [
-            ["host", "no service"], ["host", "a", "b"], ["host", "a", "-s", "b"], ["host", "-t", "pigeon"],
-        ] {
-            #expect(try user.run(arguments).status == 2)
-        }
-        let help = try user.run("host", "--help")
-        #expect(help.status == 0 && help.lines.contains { $0.contains("--once") })
+    @Test func `Another service is reached only by programs that name it`() throws {
+        let host = try Listener("host h\(UInt32.random(in: 0 ... .max))")
+        let service = host.child.call[2]
+        let ping = "ping \(host.address) \(byAddress) -c 1 --timeout 1m --json"
+        let stranger = try user.run(ping, status: 1)
+        #expect(stranger.json["error"]["cause"].string == "wrong service", "\(stranger)")
+        try user.run("\(ping) -s \(service)")
     }
 }
 
-/// Finds ports for listeners that must keep their address after a restart.
-enum FreePort {
-    /// Returns a port that was free a moment ago. The kernel gives programs none in this range by itself, so that no
-    /// other test gets it meanwhile.
-    static func find() throws -> Int {
-        let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)
-        defer { close(descriptor) }
-        let port = (0..<100).lazy.map { _ in UInt16.random(in: 10_000..<32_000) }.first { port in
-            var address = sockaddr_in()
-            address.sin_family = sa_family_t(AF_INET)
-            address.sin_addr.s_addr = UInt32(INADDR_LOOPBACK).bigEndian
-            address.sin_port = port.bigEndian
-            return withUnsafePointer(to: &address) { pointer in
-                pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-                    bind(descriptor, $0, socklen_t(MemoryLayout<sockaddr_in>.size)) == 0
-                }
-            }
+/// Tests `nigh discover` with another program that it can find, and `nigh status`.
+@Suite(.callsPrograms) struct DiscoverTests {
+    private let user = NighUser()
+    private let other = NighUser()
+    private let session = NighUser.meetingPlace()
+
+    private func peer() throws -> Child {
+        try other.start("pair --name Puma -v --timeout 1h \(session)")
+    }
+
+    /// Discovers until Puma is seen, and then as Ctrl-C ends it.
+    private func seen(by viewer: NighUser, _ options: String) throws -> NighCall {
+        let watching = try viewer.start("discover --timeout 1h -v \(options) \(session)")
+        try watching.error(with: "Puma (", "can be reached")
+        return try watching.finish(after: SIGINT)
+    }
+
+    @Test func `Peers that appear and disappear are reported, and Ctrl-C ends it with a summary`() throws {
+        let watching = try user.start("discover --json-lines \(session)")
+        let puma = try peer()
+        try watching.line(with: "\"event\":\"found\"", "\"name\":\"Puma\"")
+        try puma.finish(after: SIGINT, status: 1)
+        try watching.line(with: "\"event\":\"lost\"", "\"name\":\"Puma\"")
+        let call = try watching.finish(after: SIGINT)
+        #expect(call.summary["peers"].list.isEmpty && !call.summary["peers"].isNull)
+    }
+
+    @Test func `With --once it prints a table or one object of the peers that it sees`() throws {
+        let puma = try peer()
+        try puma.error(with: "others see this session")
+        let table = try seen(by: user, "--once")
+        #expect(table.lines[0].hasPrefix("NAME") && table.lines[1].hasPrefix("Puma  "), "\(table)")
+        // Another program of one's own user is no stranger.
+        for viewer in [user, other] {
+            let peers = try seen(by: viewer, "--once --json").json["peers"].list
+            #expect(peers.map { $0["name"].string } == ["Puma"])
+            #expect(peers.map { $0["own"].bool } == [viewer === other])
         }
-        return Int(try #require(port))
+        try puma.finish(after: SIGTERM, status: nil)
+    }
+
+    @Test func `A host in the transport's options is seen without mDNS, until it ends`() throws {
+        let host = try Listener("host --name Puma")
+        let watching = try user.start(
+            "discover --json-lines -v \(byAddress),host=127.0.0.1,port=\(host.port)")
+        try watching.line(with: "\"event\":\"found\"", "\"name\":\"Puma\"")
+        try host.end()
+        try watching.line(with: "\"event\":\"lost\"", "\"name\":\"Puma\"")
+        try watching.error(with: "nobody listens there")
+        try watching.finish(after: SIGINT)
+    }
+
+    @Test func `If nobody is there, the status is 1, and the output points to doctor`() throws {
+        try user.fail("discover --once --timeout 100ms --json \(session)", says: "nigh doctor")
+    }
+
+    @Test func `The status shows who the user is, which programs run, and who is near`() throws {
+        let fresh = try user.run("status -d 0")
+        #expect(fresh.lines[0].contains("without an identity"), "\(fresh)")
+        #expect(access(user.dataFolder, F_OK) != 0, "it makes none")
+        let hosts = try [(user, "Otter"), (other, "Puma")].map { user, name in
+            let host = try user.start("host --name \(name) --json-lines \(session)")
+            try host.line(with: "\"listening\"")
+            return host
+        }
+        let json = try user.run("status --json -d 5 \(session)").json
+        #expect(try json["id"].string == user.id())
+        #expect(json["programs"].list.count == 1)
+        #expect(json["near"].list.compactMap { $0["name"].string }.sorted() == ["Otter", "Puma"])
+        try user.run("status --json-lines -d 0 \(session)")
+        for host in hosts { try host.finish(after: SIGINT) }
     }
 }

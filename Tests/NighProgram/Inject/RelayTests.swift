@@ -27,7 +27,7 @@ import Testing
         let caller: Station
         let target: Station
         let relay: Relay
-        private let log: EventLog
+        private let log = EventLog()
 
         /// `@unchecked Sendable`: everything happens on the one virtual loop.
         private final class EventLog: @unchecked Sendable {
@@ -39,14 +39,12 @@ import Testing
         init(_ faults: String = "", targetIsThere: Bool = true, targetReads: Bool = true) throws {
             caller = Station("caller", on: hub, loop)
             target = Station("target", on: hub, loop, reads: targetReads)
-            let log = EventLog()
-            self.log = log
             relay = Relay(
                 from: MemoryTransport(hub: hub, address: "relay"),
                 through: FaultyTransport(
                     MemoryTransport(hub: hub, address: "out"), plan: try FaultPlan(parsing: faults)),
                 to: TransportAddress(scheme: "memory", value: "target"), on: loop
-            ) { event in
+            ) { [log] event in
                 switch event {
                 case .opened(let number, _): log.lines.append("opened \(number)")
                 case .connected(let number): log.lines.append("connected \(number)")

@@ -1,5 +1,6 @@
 import ChildPrograms
 import Foundation
+import NighCore
 import Testing
 
 @testable import nigh
@@ -7,248 +8,225 @@ import Testing
 /// Tests `nigh ping` as a user runs it.
 @Suite(.callsPrograms) struct PingTests {
     private let user = NighUser()
-    private let transport = ["-t", HostInTests.transport]
     /// Options with which a reply of a busy machine is never lost.
-    private var patient: [String] { ["--timeout", "1m"] + transport }
+    private let patient = "--timeout 1m \(byAddress)"
 
-    @Test("Each reply is printed with its transport, and a summary follows")
-    func words() throws {
-        let host = try HostInTests("--name", "Puma")
-        let call = try user.run(["ping", host.address, "-c", "3", "-i", "1ms"] + patient)
-        #expect(call.status == 0)
-        #expect(
-            call.lines.first?.hasPrefix("Puma (") == true && call.lines.first?.contains("over tcp") == true)
+    @Test func `Each reply is printed with its transport, and a summary follows`() throws {
+        let host = try Listener("host --name Puma")
+        let lines = try user.run("ping \(host.address) -c 3 -i 1ms \(patient)").lines
+        #expect(lines[0].hasPrefix("Puma (") && lines[0].contains(") is connected directly over tcp"))
         for number in 1...3 {
-            #expect(
-                call.lines.contains { $0.hasPrefix("#\(number)  ") && $0.hasSuffix(" ms  tcp") },
-                "\(call.lines)")
+            #expect(lines.contains { $0.hasPrefix("#\(number)  ") && $0.hasSuffix(" ms  tcp") }, "\(lines)")
         }
-        #expect(call.lines.contains { $0.hasSuffix("3 sent, 3 received, 0 % lost") })
-        #expect(call.lines.contains { $0.hasPrefix("round trip: min ") && $0.contains("jitter") })
-        #expect(call.lines.contains { $0.contains("p50") && $0.contains("p95") && $0.contains("p99") })
-        #expect(call.lines.last == "carried by tcp 3; 0 reconnects, 0 rejoins")
+        #expect(lines.contains { $0.hasSuffix("3 sent, 3 received, 0 % lost") })
+        for words in [["round trip: min ", "jitter"], ["p50", "p95", "p99"]] {
+            #expect(lines.contains { line in words.allSatisfy(line.contains) }, "\(lines)")
+        }
+        #expect(lines.last == "carried by tcp 3; 0 reconnects, 0 rejoins")
     }
 
-    @Test("The JSON output matches its schema, whole and in lines")
-    func json() throws {
-        let host = try HostInTests()
-        let whole = try user.run(
-            ["ping", host.address, "-c", "4", "-i", "0", "--json", "--size", "1k"] + patient)
-        #expect(whole.status == 0)
-        try whole.expectSchema("ping")
-        let object = try whole.object()
-        #expect((object["replies"] as? [Any])?.count == 4 && object["received"] as? Int == 4)
-        #expect((object["paths"] as? [[String: Any]])?.first?["received"] as? Int == 4)
-        let lines = try user.run(["ping", host.address, "-c", "2", "-i", "0", "--json-lines"] + patient)
-        try lines.expectSchema("ping", lines: true)
-        #expect(try lines.objects().map { $0["type"] as? String } == ["peer", "reply", "reply", "summary"])
-        let quiet = try user.run(
-            ["ping", host.address, "-c", "500", "-i", "0", "-q", "--json-lines"] + patient)
-        #expect(try quiet.objects().map { $0["type"] as? String } == ["peer", "summary"])
-        #expect(try quiet.objects().last?["received"] as? Int == 500)
+    @Test func `As JSON each reply is there, up to a limit, except with --quiet`() throws {
+        let host = try Listener("host")
+        let ping = "ping \(host.address) -i 0 \(patient)"
+        let json = try user.run("\(ping) -c 4 --json --size 1k").json
+        #expect(json["replies"].list.count == 4 && json["received"].int == 4)
+        #expect(json["paths"][0]["received"].int == 4)
+        let lines = try user.run("\(ping) -c 2 --json-lines").objects
+        #expect(lines.map { $0["type"].string } == ["peer", "reply", "reply", "summary"])
+        let quiet = try user.run("\(ping) -c 500 -q --json-lines").objects
+        #expect(quiet.map { $0["type"].string } == ["peer", "summary"] && quiet[1]["received"].int == 500)
+        let many = try user.run("\(ping) -c 1200 --json").json
+        #expect(many["replies"].list.count == 1_000 && many["items_left_out"].int == 200)
+        #expect(many["received"].int == 1_200)
     }
 
-    @Test("Pings travel beside the link, and a network that loses packets loses pings")
-    func datagrams() throws {
-        let host = try HostInTests()
-        let common = ["ping", host.address, "--datagrams", "-i", "1ms", "--json"] + transport
-        let call = try user.run(common + ["--until", "--size", "1k"])
-        #expect(call.status == 0)
-        try call.expectSchema("ping")
-        let object = try call.object()
-        #expect(object["over"] as? String == "packets" && object["received"] as? Int == 1)
-        let lossy = try user.run(common + ["-c", "200", "--timeout", "200ms", "--inject", "loss=20%"])
-        try lossy.expectSchema("ping")
-        let losses = try #require(try lossy.object()["losses"] as? [String: Int])
+    @Test func `Pings travel beside the link, and a network that loses packets loses pings`() throws {
+        let host = try Listener("host")
+        let ping = "ping \(host.address) --datagrams -i 1ms --json \(byAddress)"
+        let json = try user.run("\(ping) --until --size 1k").json
+        #expect(json["over"].string == "packets" && json["received"].int == 1)
+        let losses = try user.run("\(ping) -c 200 --timeout 200ms --inject loss=20%").json["losses"]
         // On a busy machine answers may be so late that packets count as blocked.
-        #expect((losses["timeout"] ?? 0) + (losses["blocked"] ?? 0) > 20 && losses["link_lost"] == 0)
-        let blocked = try user.run(common + ["-c", "3", "--inject", "loss=all"])
-        #expect(blocked.status == 1)
-        try blocked.expectSchema("ping")
-        #expect((try blocked.object()["losses"] as? [String: Int])?["blocked"] == 3)
+        let lost = (losses["timeout"].int ?? 0) + (losses["blocked"].int ?? 0)
+        #expect(lost > 20 && losses["link_lost"].int == 0)
+        let blocked = try user.run("\(ping) -c 3 --inject loss=all", status: 1)
+        #expect(blocked.json["losses"]["blocked"].int == 3)
     }
 
-    @Test("The number of replies in one JSON object is limited")
-    func bounded() throws {
-        let host = try HostInTests()
-        let call = try user.run(["ping", host.address, "-c", "1200", "-i", "0", "--json"] + patient)
-        let object = try call.object()
-        #expect((object["replies"] as? [Any])?.count == 1_000 && object["items_left_out"] as? Int == 200)
-        #expect(object["received"] as? Int == 1_200)
+    @Test func `A missed threshold gives status 4, and one that is kept gives 0`() throws {
+        let host = try Listener("host")
+        let ping = "ping \(host.address) -c 5 -i 0 --json \(patient)"
+        #expect(try user.run("\(ping) --max-p99 1us", status: 4).json["missed"].list.count == 1)
+        try user.run("\(ping) --max-p99 60s --max-loss 5%")
     }
 
-    @Test("A missed threshold gives status 4, and one that is kept gives 0")
-    func thresholds() throws {
-        let host = try HostInTests()
-        let common = ["ping", host.address, "-c", "5", "-i", "0", "--json"] + patient
-        let missed = try user.run(common + ["--max-p99", "1us"])
-        #expect(missed.status == 4)
-        #expect((try missed.object()["missed"] as? [String])?.count == 1)
-        #expect(try user.run(common + ["--max-p99", "60s", "--max-loss", "5%"]).status == 0)
-    }
-
-    @Test("Ctrl-C ends it with its summary")
-    func interrupt() throws {
-        let host = try HostInTests()
-        let child = try user.start(["ping", host.address, "-i", "100ms", "--json-lines"] + patient)
+    @Test func `Ctrl-C ends it with its summary`() throws {
+        let host = try Listener("host")
+        let child = try user.start("ping \(host.address) -i 100ms --json-lines \(patient)")
         try child.line(with: "\"number\":3")
-        child.send(SIGINT)
-        let call = try NighCall(finishing: child)
-        #expect(call.status == 0)
-        let summary = try #require(try call.objects().last)
-        #expect(summary["type"] as? String == "summary" && (summary["received"] as? Int ?? 0) >= 3)
-        #expect(summary["lost"] as? Int == 0, "what was under way is not lost")
+        let summary = try child.finish(after: SIGINT).summary
+        #expect(summary["type"].string == "summary" && summary["received"].int ?? 0 >= 3)
+        #expect(summary["lost"].int == 0, "what was under way is not lost")
     }
 
-    @Test("A peer that is killed causes lost pings, and the command ends in time")
-    func killed() throws {
-        let host = try HostInTests()
-        let child = try user.start(
-            ["ping", host.address, "-c", "600", "-i", "20ms", "--json-lines"] + transport)
+    @Test func `A peer that is killed causes lost pings, and the command ends in time`() throws {
+        let host = try Listener("host")
+        let child = try user.start("ping \(host.address) -c 600 -i 20ms --json-lines \(byAddress)")
         try child.line(with: "\"number\":2")
         host.child.send(SIGKILL)
-        let call = try NighCall(finishing: child)
-        #expect(call.status == 0)
-        try call.expectSchema("ping", lines: true)
-        let summary = try #require(try call.objects().last)
-        #expect(summary["sent"] as? Int == 600)
-        #expect((summary["lost"] as? Int ?? 0) > 0)
-        #expect(try call.objects().contains { $0["change"] as? String == "reconnecting" })
-        let limited = try call.objects().last?["losses"] as? [String: Int]
-        #expect((limited?["no_link"] ?? 0) + (limited?["link_lost"] ?? 0) > 0, "\(call.lines)")
+        let call = try child.finish()
+        #expect(call.summary["sent"].int == 600 && call.summary["lost"].int ?? 0 > 0)
+        #expect(call.objects.contains { $0["change"].string == "reconnecting" })
+        let losses = call.summary["losses"]
+        #expect((losses["no_link"].int ?? 0) + (losses["link_lost"].int ?? 0) > 0, "\(call.lines)")
     }
 
-    @Test("A peer that returns is pinged again, in a new conversation")
-    func back() throws {
-        let owner = NighUser()
-        let host = try HostInTests(of: owner)
-        let child = try user.start(["ping", host.address, "-i", "20ms", "--json-lines"] + transport)
+    @Test func `A peer that returns is pinged again, in a new conversation`() throws {
+        let host = try Listener("host")
+        let child = try user.start("ping \(host.address) -i 20ms --json-lines \(byAddress)")
         try child.line(with: "\"number\":2")
-        let port = try host.port
         host.child.send(SIGKILL)
         try child.line(with: "\"reconnecting\"")
-        let again = try HostInTests(of: owner, port: port)
+        let again = try Listener("host", of: host.user, port: host.port)
         try child.line(with: "\"rejoined\"")
         try child.line(with: "\"after_reconnect\":true")
-        child.send(SIGINT)
-        let call = try NighCall(finishing: child)
-        #expect(call.status == 0)
-        try call.expectSchema("ping", lines: true)
-        let summary = try #require(try call.objects().last)
-        #expect(summary["rejoins"] as? Int == 1 && (summary["lost"] as? Int ?? 0) > 0)
-        _ = try again.end()
+        let summary = try child.finish(after: SIGINT).summary
+        #expect(summary["rejoins"].int == 1 && summary["lost"].int ?? 0 > 0)
+        try again.end()
     }
 
-    @Test("A link that is cut loses the pings under way, and the conversation continues over another")
-    func cut() throws {
-        let host = try HostInTests()
+    @Test func `A link that is cut loses pings, and the conversation continues over another`() throws {
+        let host = try Listener("host")
         let child = try user.start(
-            ["ping", host.address, "-i", "20ms", "--json-lines", "--inject", "cut-after-bytes=16k"]
-                + transport)
+            "ping \(host.address) -i 20ms --json-lines --inject cut-after-bytes=16k \(byAddress)")
         try child.line(with: "\"reconnected\"")
         try child.line(with: "\"after_reconnect\":true")
-        child.send(SIGINT)
-        let call = try NighCall(finishing: child)
-        #expect(call.status == 0)
-        let summary = try #require(try call.objects().last)
-        #expect((summary["reconnects"] as? Int ?? 0) >= 1 && summary["rejoins"] as? Int == 0, "\(call.lines)")
+        let call = try child.finish(after: SIGINT)
+        #expect(call.summary["reconnects"].int ?? 0 >= 1 && call.summary["rejoins"].int == 0, "\(call.lines)")
     }
 
-    @Test("A reply that is late counts as lost, and without any reply the status is 1")
-    func timeout() throws {
-        let host = try HostInTests()
-        let call = try user.run(
-            [
-                "ping", host.address, "-c", "3", "-i", "1ms", "--timeout", "1ms", "--json", "--inject",
-                "delay=150ms",
-            ] + transport)
-        #expect(call.status == 1)
-        try call.expectSchema("ping")
-        let object = try call.object()
-        #expect((object["losses"] as? [String: Int])?["timeout"] == 3 && object["round_trip_ms"] is NSNull)
-        #expect((object["replies"] as? [Any])?.isEmpty == true)
+    @Test func `A reply that is late counts as lost, and without any reply the status is 1`() throws {
+        let host = try Listener("host")
+        let json = try user.run(
+            "ping \(host.address) -c 3 -i 1ms --timeout 1ms --json --inject delay=150ms \(byAddress)",
+            status: 1
+        ).json
+        #expect(json["losses"]["timeout"].int == 3 && json["round_trip_ms"].isNull)
+        #expect(json["replies"].list.isEmpty)
     }
 
-    @Test("If nobody is there, the status is 1 with one sentence, and --until waits for a peer")
-    func until() throws {
-        let port = try FreePort.find()
-        let address = "tcp://127.0.0.1:\(port)"
-        let nobody = try user.run(["ping", address, "-c", "1", "--json", "--wait", "300ms"] + transport)
-        #expect(nobody.status == 1)
-        try nobody.expectSchema("ping")
-        #expect(nobody.errors.count == 1)
-        let limited = try user.run(["ping", address, "--until", "--wait", "300ms"] + transport)
-        #expect(limited.status == 1 && limited.errors.count == 1, "\(limited)")
-        let child = try user.start(["ping", address, "--until", "--json", "-v"] + transport)
-        let host = try HostInTests(port: port)
-        let call = try NighCall(finishing: child)
-        #expect(call.status == 0)
-        #expect(try call.object()["received"] as? Int == 1)
-        _ = try host.end()
+    @Test func `If nobody is there, the status is 1, and --until waits for a peer`() throws {
+        let port = try BoundSocket.freePort()
+        let ping = "ping tcp://127.0.0.1:\(port) \(byAddress)"
+        try user.fail("\(ping) -c 1 --json --wait 300ms")
+        try user.fail("\(ping) --until --wait 300ms")
+        let child = try user.start("\(ping) --until --json -v")
+        let host = try Listener("host", port: port)
+        #expect(try child.finish().json["received"].int == 1)
+        try host.end()
     }
 
-    @Test("A search or a call that takes a while is announced, except with --quiet or as JSON")
-    func announcement() throws {
-        let words = ["ping", "Nobody", "--wait", "2s"] + transport
-        for (more, isAnnounced) in [([], true), (["--quiet"], false), (["--json"], false)] {
-            let call = try user.run(words + more)
-            #expect(call.status == 1 && call.errors.count == (isAnnounced ? 2 : 1), "\(call)")
-            #expect(call.errors.contains("nigh: looking for Nobody …") == isAnnounced, "\(call)")
+    @Test func `A search or a call that takes a while is announced, except with --quiet or as JSON`() throws {
+        for option in ["", "--quiet", "--json"] {
+            let call = try user.run("ping Nobody --wait 2s \(byAddress) \(option)", status: 1)
+            #expect(call.errors.count == (option.isEmpty ? 2 : 1), "\(call)")
+            #expect(call.errors.contains("nigh: looking for Nobody …") == option.isEmpty, "\(call)")
         }
         // It accepts a connection, and says nothing.
-        let silent = try BoundSocket()
-        try #require(listen(silent.descriptor, 1) == 0)
-        let address = "tcp://127.0.0.1:\(silent.port)"
-        let call = try user.run(["ping", address, "--wait", "2s"] + transport)
-        #expect(call.status == 1 && call.errors.first == "nigh: calling \(address) …", "\(call)")
+        let silent = try BoundSocket().listens()
+        let call = try user.run("ping tcp://127.0.0.1:\(silent.port) --wait 2s \(byAddress)", status: 1)
+        #expect(call.errors.first == "nigh: calling tcp://127.0.0.1:\(silent.port) …", "\(call)")
     }
 
-    @Test("A peer can be named by name or by the beginning of its PeerID, and is found by mDNS")
-    func byName() throws {
-        let name = "Puma \(UInt32.random(in: 0 ... .max))"
-        let service = "p\(UInt32.random(in: 0 ... .max))"
-        let owner = NighUser()
-        let host = try owner.start(
-            "host", service, "-t", "tcp:interface=lo,mdns=embedded", "--json-lines", "--name", name)
-        let line = try host.line(with: "\"peer_id\"")
-        let id = try #require(line.split(separator: "\"").first { $0.count == 52 })
+    @Test func `A peer is found by its name or by the beginning of its PeerID`() throws {
+        let (name, session) = ("Puma \(UInt32.random(in: 0 ... .max))", NighUser.meetingPlace())
+        let host = try NighUser().start("host \(session) --json-lines --name", name)
+        let id = try #require(host.json(with: "\"peer_id\"")["peer_id"].string)
         for choice in [name, String(id.prefix(6))] {
-            let call = try user.run(
-                "ping", choice, "-c", "1", "--timeout", "1m", "-s", service, "-t",
-                "tcp:interface=lo,mdns=embedded", "--json")
-            #expect(call.status == 0, "\(call)")
-            #expect((try call.object()["peer"] as? [String: Any])?["name"] as? String == name)
+            let call = try user.run("ping -c 1 --timeout 1m \(session) --json", choice)
+            #expect(call.json["peer"]["name"].string == name)
         }
     }
+}
 
+/// Tests that a histogram needs a fixed amount of memory and still reports correct values.
+@Suite(.callsPrograms) struct HistogramTests {
     @Test(
-        "A wrong command line ends with status 2 and one sentence",
-        arguments: [
-            ["ping"], ["ping", "a", "b"], ["ping", "a", "-c", "0"], ["ping", "a", "--size", "1025"],
-            ["ping", "a", "--until", "-c", "3"], ["ping", "a", "--max-loss", "101%"],
-            ["ping", "a", "--max-loss", "-1"],
-            ["ping", "a", "-i", "fast"], ["ping", "tcp://"],
-        ])
-    func misuse(_ arguments: [String]) throws {
-        let call = try user.run(arguments)
-        #expect(call.status == 2)
-        #expect(call.errors.count == 1 && call.lines.isEmpty, "\(call)")
-    }
-
-    @Test("If no transport works, the status is 3")
-    func unavailable() throws {
-        let call = try user.run("ping", "Puma", "-t", "bluetooth:adapter=hci60000", "--json")
-        #expect(call.status == 3)
-        try call.expectSchema("ping")
-    }
-
-    @Test("The help explains what happens to pings without a link")
-    func help() throws {
-        let call = try user.run("ping", "--help")
-        #expect(call.status == 0)
-        let text = call.lines.joined(separator: " ")
-        for word in ["counts as lost", "Jitter", "--until", "--max-p99", "--timeout"] {
-            #expect(text.contains(word))
+        "Percentiles are within 1.6 % of the nearest rank, and the ends and the mean are exact",
+        arguments: 0..<20)
+    func percentiles(seed: UInt64) {
+        var chance = SeededGenerator(seed: seed)
+        let greatest = Int64(1) << Int64.random(in: 0...41, using: &chance)
+        let spans = (0..<Int.random(in: 1...500, using: &chance)).map { _ in
+            Int64.random(in: 0...greatest, using: &chance)
         }
+        var histogram = LogLinearHistogram()
+        for span in spans { histogram.add(nanoseconds: span) }
+        let sorted = spans.sorted()
+        for share in [0, 0.001, 0.25, 0.5, 0.9, 0.95, 0.99, 0.999, 1] {
+            let rank = min(max(Int((share * Double(spans.count)).rounded(.up)), 1), spans.count)
+            let exact = Double(sorted[rank - 1])
+            let reported = Double(histogram.percentile(share) ?? -1)
+            #expect(abs(reported - exact) <= exact / 63 + 0.5, "\(share): \(reported) for \(exact)")
+        }
+        #expect(histogram.least == sorted.first && histogram.greatest == sorted.last)
+        #expect(histogram.percentile(1) == sorted.last)
+        let mean = spans.reduce(0.0) { $0 + Double($1) } / Double(spans.count)
+        #expect(abs((histogram.mean ?? -1) - mean) <= mean * 1e-9)
+        #expect(histogram.count == spans.count)
+    }
+
+    @Test("The bars contain every value, side by side", arguments: 0..<20)
+    func bars(seed: UInt64) {
+        var chance = SeededGenerator(seed: seed)
+        var histogram = LogLinearHistogram()
+        for _ in 0..<200 { histogram.add(nanoseconds: Int64.random(in: 0...1 << 30, using: &chance)) }
+        let limit = Int.random(in: 1...40, using: &chance)
+        let bars = histogram.bars(atMost: limit)
+        #expect((1...limit).contains(bars.count))
+        #expect(bars.map(\.count).reduce(0, +) == 200)
+        for (left, right) in zip(bars, bars.dropFirst()) {
+            #expect(left.range.upperBound + 1 == right.range.lowerBound)
+        }
+    }
+
+    @Test("Without values there are no results; negative values and values above an hour are kept")
+    func ends() {
+        var histogram = LogLinearHistogram()
+        #expect(
+            histogram.percentile(0.5) == nil && histogram.mean == nil && histogram.bars(atMost: 5).isEmpty)
+        histogram.add(nanoseconds: -5)
+        #expect(histogram.least == 0 && histogram.percentile(0.5) == 0)
+        histogram.add(nanoseconds: .max)
+        #expect(histogram.greatest == .max && histogram.percentile(1) == .max)
+        #expect(histogram.bars(atMost: 3).map(\.count).reduce(0, +) == 2)
+    }
+
+    @Test("Jitter is the mean absolute difference between each round trip and the one before")
+    func jitter() {
+        var record = RoundTripRecord()
+        #expect(record.jitter == 0 && record.json == .null && record.statistics.isEmpty)
+        for milliseconds in [10, 12, 9, 9] { record.add(.milliseconds(milliseconds)) }
+        #expect(record.jitter == (2_000_000 + 3_000_000 + 0) / 3.0)
+        #expect(record.statistics.first == "min 9.000 ms, mean 10.00 ms, max 12.00 ms, jitter 1.667 ms")
+    }
+
+    @Test("A threshold is missed only by a value above it")
+    func thresholds() {
+        var tally = PingTally()
+        for number in 1...100 {
+            tally.send()
+            if number <= 5 {
+                tally.lose(by: .timeout)
+            } else {
+                tally.receive(number, after: .milliseconds(20), over: "tcp")
+            }
+        }
+        #expect(PingThresholds(p99: .milliseconds(20), loss: 0.05).missed(by: tally).isEmpty)
+        #expect(PingThresholds(p99: .milliseconds(19), loss: nil).missed(by: tally).count == 1)
+        #expect(PingThresholds(p99: nil, loss: 0.049).missed(by: tally).count == 1)
+        tally.send()
+        tally.discardPending()
+        #expect(tally.sent == 100 && tally.loss == 0.05)
     }
 }

@@ -5,8 +5,6 @@ import Testing
 
 /// Builds the documentation site, and looks at its pages in a browser as readers do.
 @Suite("The documentation site", .callsPrograms) struct SiteTests {
-    private let place = TemporaryFolder()
-
     /// Pages of every kind: the front page, guides, a table of everything, long reference, a command, a symbol.
     private static let pages = [
         "index.html", "documentation.html", "guides/getting-started.html", "guides/why-not-found.html",
@@ -16,14 +14,14 @@ import Testing
         "changelog.html", "search.html", "contents.html",
     ]
 
-    /// Builds the site with the reference of one module, which is enough here and quicker.
-    private func build() throws -> String {
-        let built = BuiltPrograms.path(of: "").dropLast()
-        let call = try Child(
+    private static let place = TemporaryFolder()
+
+    /// The site with the reference of one module, which is enough here and quicker.
+    private static let site = Result {
+        try Child.run(
             "\(BuiltPackages.root)/docs/site/build",
-            ["--out", "\(place.path)/site", "--built", String(built), "--modules", "Nigh"], patience: 300)
-        let (status, errors) = try call.end()
-        #expect(status == 0, "\(errors)")
+            ["--out", "\(place.path)/site", "--built", BuiltPrograms.folder, "--modules", "Nigh"],
+            patience: 300)
         return "\(place.path)/site"
     }
 
@@ -42,7 +40,7 @@ import Testing
         "It reads well at three widths, in both themes and without scripts, and search finds what the guides say"
     )
     func looks() throws {
-        let site = try build()
+        let site = try Self.site.get()
         let look = "\(BuiltPackages.root)/Tests/NighProgram/Site/look.html"
         let pages = Self.pages.joined(separator: ",")
         let text = try browse("file://\(look)?folder=file://\(site)&pages=\(pages)")
@@ -60,7 +58,7 @@ import Testing
 
     @Test("Search finds first what people mean: words of other systems, beginnings, sentences")
     func searches() throws {
-        let site = try build()
+        let site = try Self.site.get()
         let page = "\(BuiltPackages.root)/Tests/NighProgram/Site/search.html"
         let document = try browse("file://\(page)?folder=file://\(site)")
         let report = document.components(separatedBy: "<pre>").last?.components(separatedBy: "</pre>").first
@@ -73,7 +71,7 @@ import Testing
 
     @Test("No page asks another host for anything, and without scripts the search page leads to the index")
     func selfContained() throws {
-        let site = try build()
+        let site = try Self.site.get()
         let requests = #/(?:src|action)="(?:https?:)?\/\/|<link[^>]*href="(?:https?:)?\/\/|@import|url\(/#
         let folder = try #require(FileManager.default.enumerator(atPath: site))
         var count = 0
@@ -85,5 +83,73 @@ import Testing
         #expect(count > 100)
         let search = try String(contentsOfFile: "\(site)/search.html", encoding: .utf8)
         #expect(search.contains("<noscript>") && search.contains("href=\"contents.html\""))
+    }
+}
+
+/// Tests `docs/site/check`, which `make lint` runs, with faults in a copy of the documentation.
+@Suite("The check of the documentation", .callsPrograms) struct DocumentationCheckTests {
+    private let place = TemporaryFolder()
+
+    /// What is added to a page, and what the check must say about it.
+    private static let faults: [(text: String, complaint: String)] = [
+        ("A [link](nowhere.md).", "docs/guides/groups.md: the link nowhere.md leads nowhere"),
+        ("A [section](sending.md#no-such).", "the link sending.html#no-such names no section there"),
+        ("![](pictures/cut.svg)", "the picture pictures/cut.svg has no text for those who cannot see it"),
+        ("```\nnigh dokter\n```", "there is no command `nigh dokter`"),
+        ("```\nnigh send Puma a.txt --no-such\n```", "`nigh send` has no option --no-such"),
+        ("Run `nigh discover --no-such`.", "`nigh discover` has no option --no-such"),
+        (
+            "```swift from Examples/Hello/Package.swift\nimport NoSuch\n```",
+            "is not in Examples/Hello/Package.swift"
+        ),
+        (String(repeating: "many words ", count: 11), "is wider than 100 columns"),
+        ("```sh\nmake no-such-target\n```", "there is no `make no-such-target`"),
+        (
+            "```\nnigh discover \(String(repeating: "x", count: 80))\n```", "code is wider than 80 columns"
+        ),
+        ("```swift\nimport Nigh\n\nfunc f(_ peer: Peer) { peer.noSuch() }\n```", "has no member 'noSuch'"),
+    ]
+
+    @Test("Every kind of fault is reported, and nothing else")
+    func reports() throws {
+        let root = BuiltPackages.root
+        let manager = FileManager.default
+        for name in ["docs", "README.md", "CHANGELOG.md", "CONTRIBUTING.md"] {
+            try manager.copyItem(atPath: "\(root)/\(name)", toPath: "\(place.path)/\(name)")
+        }
+        for name in try manager.contentsOfDirectory(atPath: root) {
+            guard ![".build", ".git"].contains(name), !manager.fileExists(atPath: "\(place.path)/\(name)")
+            else {
+                continue
+            }
+            try manager.createSymbolicLink(
+                atPath: "\(place.path)/\(name)", withDestinationPath: "\(root)/\(name)")
+        }
+        let page = "\(place.path)/docs/guides/groups.md"
+        let text = try String(contentsOfFile: page, encoding: .utf8)
+        try (text + Self.faults.map { "\n\($0.text)\n" }.joined())
+            .write(toFile: page, atomically: true, encoding: .utf8)
+        try "# Not listed\n".write(
+            toFile: "\(place.path)/docs/guides/new.md", atomically: true, encoding: .utf8)
+
+        let measured = "\(place.path)/docs/guides/slow-readers.md"
+        let figures = try String(contentsOfFile: measured, encoding: .utf8)
+        try figures.replacing("| waiting | 5 |", with: "| waiting | 6 |")
+            .write(toFile: measured, atomically: true, encoding: .utf8)
+
+        let check = try Child(
+            "\(place.path)/docs/site/check",
+            ["--modules", "Nigh", "--built", BuiltPrograms.folder], patience: 600)
+        let (status, errors) = try check.end()
+        #expect(status == 1)
+        let expected =
+            Self.faults.map(\.complaint) + [
+                "docs/README.md does not list docs/guides/new.md",
+                "docs/guides/slow-readers.md: lacks the table of the measured figures",
+            ]
+        for complaint in expected {
+            #expect(errors.contains { $0.contains(complaint) }, "\(complaint): \(errors)")
+        }
+        #expect(errors.count == expected.count, "\(errors)")
     }
 }

@@ -1,3 +1,4 @@
+import ChildPrograms
 import Distributed
 import Foundation
 import Nigh
@@ -37,77 +38,92 @@ distributed actor TracedTable: TracedBoard {
         }
     }
 
-    private let arguments = ByteSlice([1, 2, 3])
+    private static let arguments = ByteSlice([1, 2, 3])
 
-    @Test("names the calls of questions, and shows nothing of their content but its size")
-    func questions() throws {
+    /// A record with a listing, and a stream of calls to the actor that it has.
+    private static func actors(_ body: (inout RecordedCalls) -> Void = { _ in }) -> RecordedCalls {
         var record = RecordedCalls()
-        record.begin(.invite)
-        record.open(1, "", for: .calls, .outgoing)
-        record.send(
-            .request(number: 7, timeout: 30_000, name: "square", content: arguments), .cancel(number: 7),
-            .request(number: 8, timeout: 0, name: "a\u{1B}b", content: ByteSlice([])), over: 1, .outgoing)
-        record.send(
-            .answer(number: 7, .answer(arguments)), .answer(number: 8, .unknownName), .credit(300_000),
-            over: 1,
-            .incoming)
-        let shown = try lines(of: record.bytes)
-        #expect(
-            shown == [
-                "stream 1, open-for: calls",
-                "stream 1 (calls), 61 bytes: call 7: \"square\", 3 bytes; cancel call 7 (\"square\"); call 8: \"a b\"",
-                "stream 1 (calls), 42 bytes: answer to call 7, 3 bytes; refused call 8 (\"a b\"): no such name; "
-                    + "credit, 300000 bytes in all",
-            ])
-    }
-
-    /// A listing, and calls to the actor that it has.
-    private static func actors(_ record: inout RecordedCalls) {
         record.begin(.invite)
         record.open(2, "", for: .actors, .incoming)
         record.send(
             ListingRecord.published(name: "board", contract: "Board", version: 3).frame.bytes
                 + ListingRecord.unpublished(name: "door").frame.bytes, over: 2, .incoming)
         record.open(1, "@board", for: .actors, .outgoing)
+        body(&record)
+        return record
     }
 
     private static let play = CallRecord.name("Board.play(column:) 4playSSyYaKFTE")
 
-    private func call(_ number: UInt64, _ content: Int = 0) -> CallRecord {
+    private static func call(_ number: UInt64, _ content: Int = 0) -> CallRecord {
         .numbered(
             number: number, timeout: 1, name: 0, content: ByteSlice([UInt8](repeating: 0, count: content)))
     }
 
-    @Test("names the methods of actors, and the actors that a side has published")
-    func actors() throws {
-        var record = RecordedCalls()
-        Self.actors(&record)
-        record.send(Self.play, call(1), over: 1, .outgoing)
-        record.send(
-            .answer(number: 1, .refused(.noMethod, "Board there has version 2")), .credit(9), over: 1,
-            .incoming)
-        record.open(4, ">5", for: .actors, .incoming)
-        record.send([0, 0, 0, 2, 0, 7, 0, 0, 0, 1, 1], over: 4, .incoming)
-        let shown = try lines(of: record.bytes)
+    /// Records of conversations, by what is special about them.
+    private static var scenarios: [String: RecordedCalls] {
+        var questions = RecordedCalls()
+        questions.begin(.invite)
+        questions.open(1, "", for: .calls, .outgoing)
+        questions.send(
+            .request(number: 7, timeout: 30_000, name: "square", content: arguments), .cancel(number: 7),
+            .request(number: 8, timeout: 0, name: "a\u{1B}b", content: ByteSlice([])), over: 1, .outgoing)
+        questions.send(
+            .answer(number: 7, .answer(arguments)), .answer(number: 8, .unknownName), .credit(300_000),
+            over: 1, .incoming)
+        return [
+            "questions": questions,
+            "actors": actors {
+                $0.send(play, call(1), over: 1, .outgoing)
+                $0.send(
+                    .answer(number: 1, .refused(.noMethod, "Board there has version 2")), .credit(9), over: 1,
+                    .incoming)
+                $0.open(4, ">5", for: .actors, .incoming)
+                $0.send([0, 0, 0, 2, 0, 7, 0, 0, 0, 1, 1], over: 4, .incoming)
+            },
+            "next-link": actors {
+                $0.send(play, call(1), over: 1, .outgoing)
+                $0.send(call(2), over: 1, .outgoing)
+                // Of the frames that were sent, the last one has not come.
+                $0.begin(.resume, hereReceived: 2, thereReceived: 2)
+                $0.send(call(2), over: 1, .outgoing)
+                $0.send(call(3), over: 1, .outgoing)
+                $0.send(.answer(number: 1, .answer(arguments)), over: 1, .incoming)
+            },
+            "gap": actors {
+                $0.add(.gap(entries: 1, bytes: 1))
+                $0.send(play, call(1), over: 1, .outgoing)
+            },
+            "no-beginning": actors {
+                $0.begin(.resume, hereReceived: 2, thereReceived: 2)
+                $0.send(play, call(1), over: 1, .outgoing)
+            },
+            "missing-bytes": actors {
+                $0.add(.streamData, .outgoing, [0, 0, 0, 1, 0], of: 50)
+                $0.send(play, call(1), over: 1, .outgoing)
+            },
+            "broken": actors {
+                $0.send([0, 0, 0, 2, 2, 0] + [0, 0, 0, 1, 99], over: 1, .outgoing)
+                $0.send([0, 0, 0, 1, 99], over: 1, .incoming)
+                $0.send([255, 255, 255, 255, 8], over: 1, .incoming)
+            },
+        ]
+    }
+
+    @Test func `shows questions and calls of actors as the snapshots have them`() throws {
+        let texts = try Self.scenarios.map { name, record in
+            ("\(name).txt", try lines(of: record.bytes).map { "\($0)\n" }.joined())
+        }
         #expect(
-            shown == [
-                "stream 2, open-for: actors",
-                "stream 2 (actors), 31 bytes: publishes \"board\": Board, version 3; unpublishes \"door\"",
-                "stream 1, open-for: actors, @board",
-                "stream 1 (actors, @board), 60 bytes: names Board.play(column:); call 1: Board.play(column:)",
-                "stream 1 (actors, @board), 53 bytes: refused call 1 (Board.play(column:)): no such method "
-                    + "(Board there has version 2); credit, 9 bytes in all",
-                "stream 4, open-for: actors, >5",
-                "stream 4 (actors, >5), 11 bytes: value, 1 bytes; failure, 0 bytes",
-            ])
+            try Snapshots.differences(
+                of: Dictionary(uniqueKeysWithValues: texts), from: "NighProgram/Trace/Snapshots/calls") == [])
     }
 
     @Test("shows each record with the frame that ends it, wherever the bytes are cut")
     func cut() throws {
-        let bytes = [Self.play, call(1, 5_000), call(2)].flatMap(\.frame.bytes)
+        let bytes = [Self.play, Self.call(1, 5_000), Self.call(2)].flatMap(\.frame.bytes)
         for size in [1, 2, 3, 100, 2_047, 4_096, bytes.count] {
-            var record = RecordedCalls()
-            Self.actors(&record)
+            var record = Self.actors()
             for start in stride(from: 0, to: bytes.count, by: size) {
                 record.send(Array(bytes[start..<min(start + size, bytes.count)]), over: 1, .outgoing)
             }
@@ -121,80 +137,19 @@ distributed actor TracedTable: TracedBoard {
         }
     }
 
-    @Test("goes on when the conversation changes its link, and shows no call twice")
-    func nextLink() throws {
-        var record = RecordedCalls()
-        Self.actors(&record)
-        record.send(Self.play, call(1), over: 1, .outgoing)
-        record.send(call(2), over: 1, .outgoing)
-        // Of the frames that were sent, the last one has not come.
-        record.begin(.resume, hereReceived: 2, thereReceived: 2)
-        record.send(call(2), over: 1, .outgoing)
-        record.send(call(3), over: 1, .outgoing)
-        record.send(.answer(number: 1, .answer(arguments)), over: 1, .incoming)
-        let shown = try lines(of: record.bytes).suffix(3)
-        #expect(
-            shown == [
-                "stream 1, 19 bytes, sent again",
-                "stream 1 (actors, @board), 19 bytes: call 3: Board.play(column:)",
-                "stream 1 (actors, @board), 16 bytes: answer to call 1 (Board.play(column:)), 3 bytes",
-            ])
-    }
-
-    @Test("says nothing of streams whose beginning is missing, or of which bytes are")
-    func missing() throws {
-        var gap = RecordedCalls()
-        Self.actors(&gap)
-        gap.add(.gap(entries: 1, bytes: 1))
-        gap.send(Self.play, call(1), over: 1, .outgoing)
-        #expect(try lines(of: gap.bytes).last == "stream 1, 60 bytes")
-        var lost = RecordedCalls()
-        Self.actors(&lost)
-        lost.begin(.resume, hereReceived: 2, thereReceived: 2)
-        lost.send(Self.play, call(1), over: 1, .outgoing)
-        #expect(try lines(of: lost.bytes).last == "stream 1, 60 bytes")
-        var short = RecordedCalls()
-        Self.actors(&short)
-        short.add(.streamData, .outgoing, [0, 0, 0, 1, 0], of: 50)
-        short.send(Self.play, call(1), over: 1, .outgoing)
-        #expect(
-            try lines(of: short.bytes).suffix(2) == [
-                "stream 1 (actors, @board), 46 bytes", "stream 1 (actors, @board), 60 bytes",
-            ])
-    }
-
-    @Test("says how a record breaks the protocol, and nothing of what follows it")
-    func broken() throws {
-        var record = RecordedCalls()
-        Self.actors(&record)
-        record.send([0, 0, 0, 2, 2, 0] + [0, 0, 0, 1, 99], over: 1, .outgoing)
-        record.send([0, 0, 0, 1, 99], over: 1, .incoming)
-        record.send([255, 255, 255, 255, 8], over: 1, .incoming)
-        let shown = try lines(of: record.bytes).suffix(3)
-        #expect(
-            shown == [
-                "stream 1 (actors, @board), 11 bytes: breaks the rules of the stream: the number of a call is cut short",
-                "stream 1 (actors, @board), 5 bytes: a record of a later version",
-                "stream 1 (actors, @board), 5 bytes",
-            ])
-    }
-
     @Test("matches the schema as JSON")
     func json() throws {
-        var record = RecordedCalls()
-        Self.actors(&record)
-        record.send(Self.play, call(1, 3), over: 1, .outgoing)
+        var record = Self.actors()
+        record.send(Self.play, Self.call(1, 3), over: 1, .outgoing)
         record.send(.answer(number: 1, .refused(.notAllowed, "")), .credit(9), over: 1, .incoming)
         let path = "\(folder.path)/calls.nigh"
         try Data(record.bytes).write(to: URL(filePath: path))
-        let call = try NighUser().run("trace", path, "--json-lines", "--type", "stream-data")
-        try call.expectSchema("trace", lines: true)
-        let details = try #require(try call.objects().dropFirst().first?["details"] as? [String: Any])
-        let records = try #require(details["stream_records"] as? [[String: Any]])
-        #expect(records.map { $0["record"] as? String } == ["name", "call"])
-        #expect(records[1]["method"] as? String == "Board.play(column:)" && records[1]["bytes"] as? Int == 3)
-        #expect(
-            details["stream_name"] as? String == "@board" && details["stream_purpose"] as? String == "actors")
+        let details = try NighUser().run("trace \(path) --json-lines --type stream-data").objects[1][
+            "details"]
+        let records = details["stream_records"]
+        #expect(records.list.map { $0["record"].string } == ["name", "call"])
+        #expect(records[1]["method"].string == "Board.play(column:)" && records[1]["bytes"].int == 3)
+        #expect(details["stream_name"].string == "@board" && details["stream_purpose"].string == "actors")
     }
 
     @Test("has each call of a real conversation once, though its links are cut")
@@ -241,5 +196,56 @@ distributed actor TracedTable: TracedBoard {
                     == 2)
         }
         #expect(text.contains("publishes \"board\": TracedBoard, version 0"))
+    }
+}
+
+/// A record, made by hand, of a conversation with streams, and what a trace says of it.
+struct RecordedCalls {
+    private(set) var bytes = RecordFormat.header(time: 0, headLimit: nil)
+    private var link: UInt64 = 0
+
+    static let conversation: [UInt8] = [0, 0, 0, 0, 0, 0, 0, 7]
+
+    mutating func add(_ content: RecordEntry.Content) {
+        RecordFormat.write(RecordEntry(time: 0, link: link, content), to: &bytes)
+    }
+
+    mutating func add(
+        _ type: FrameType, _ direction: PacketDirection, _ payload: [UInt8], of length: Int? = nil
+    ) {
+        add(
+            .frame(
+                RecordedFrame(
+                    direction: direction, type: type.rawValue, length: length ?? payload.count,
+                    payload: ByteSlice(payload))))
+    }
+
+    /// The conversation gets its next link: both sides say how many frames of streams they have received.
+    mutating func begin(_ type: FrameType, hereReceived: UInt8 = 0, thereReceived: UInt8 = 0) {
+        func tail(_ count: UInt8) -> [UInt8] { count == 0 ? [] : [0, 0, 0, 0, 0, 0, 0, count] }
+        let standing = [UInt8](repeating: 0, count: 32)
+        let attempt: [UInt8] = [0, 0, 0, 0, 0, 0, 0, 1]
+        link += 1
+        add(.opened(LinkOpening(isDialled: true, scheme: "tcp")))
+        add(
+            type, .outgoing,
+            Self.conversation + attempt + standing + [0, 0, 0, 0, 0, 0] + tail(hereReceived))
+        add(.accept, .incoming, Self.conversation + attempt + standing + tail(thereReceived))
+    }
+
+    mutating func open(
+        _ stream: UInt8, _ name: String, for purpose: StreamPurpose, _ direction: PacketDirection
+    ) {
+        add(
+            .streamControl, direction,
+            [0, 0, 0, stream, 6, purpose.rawValue, UInt8(name.utf8.count)] + Array(name.utf8))
+    }
+
+    mutating func send(_ bytes: [UInt8], over stream: UInt8, _ direction: PacketDirection) {
+        add(.streamData, direction, [0, 0, 0, stream] + bytes)
+    }
+
+    mutating func send(_ records: CallRecord..., over stream: UInt8, _ direction: PacketDirection) {
+        send(records.flatMap(\.frame.bytes), over: stream, direction)
     }
 }

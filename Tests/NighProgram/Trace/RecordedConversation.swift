@@ -1,45 +1,48 @@
 import ChildPrograms
+import Glibc
 import Testing
 
 /// Two `nigh trace` that exchange messages over the loopback interface, by address, without discovery.
 struct RecordedConversation {
-    static let transport = "tcp:interface=lo,mdns=off"
+    /// The call with options of either side.
+    static let trace = "trace \(byAddress) --identity ephemeral"
 
-    let puma = NighUser()
-    let lynx = NighUser()
     let accepting: Child
     /// The address of the accepting side.
     let address: String
 
     /// Starts the accepting side, with these additional options.
-    init(_ options: String...) throws {
-        accepting = try puma.start(
-            [
-                "trace", "-t", Self.transport, "--identity", "ephemeral", "-n", "Puma", "--accept",
-                "--json-lines",
-            ] + options)
-        let line = try accepting.line(with: "tcp://127.0.0.1:")
-        let rest = line.split(separator: "tcp://127.0.0.1:", maxSplits: 1)[1]
-        address = "tcp://127.0.0.1:" + rest.prefix { $0.isNumber }
+    init(_ options: String = "") throws {
+        accepting = try NighUser().start("\(Self.trace) -n Puma --accept --json-lines \(options)")
+        address = try #require(accepting.json(with: "\"addresses\":[\"")["addresses"][0].string)
+    }
+
+    /// Writes a whole conversation into the record at `path`.
+    static func record(to path: String, _ options: String = "") throws {
+        let conversation = try RecordedConversation("--record \(path) \(options)")
+        try conversation.call()
+        try conversation.accepting.line(with: "\"event\":\"ended\"")
+        try conversation.end()
     }
 
     /// Makes another user call with these options, and leave once it has the answers to its invitation and its ping.
     @discardableResult
-    func call(_ options: String..., to address: String? = nil) throws -> NighCall {
-        let calling = try lynx.start(
-            [
-                "trace", "-t", Self.transport, "--identity", "ephemeral", "-n", "Lynx", "--connect",
-                address ?? self.address, "--json-lines",
-            ] + options)
+    func call(_ options: String = "", to address: String? = nil) throws -> NighCall {
+        let calling = try NighUser().start(
+            "\(Self.trace) -n Lynx --connect \(address ?? self.address) --json-lines \(options)")
         try calling.line(with: "\"frame\":\"pong\"", "\"direction\":\"in\"")
         try calling.line(with: "\"frame\":\"accept\"")
-        calling.send(2)
-        return try NighCall(finishing: calling)
+        return try calling.finish(after: SIGINT)
     }
 
     /// Ends the accepting side as Ctrl-C does.
-    func end() throws -> NighCall {
-        accepting.send(2)
-        return try NighCall(finishing: accepting)
+    @discardableResult
+    func end() throws -> NighCall { try accepting.finish(after: SIGINT) }
+}
+
+extension NighCall {
+    /// The frames with this name in this direction that `nigh trace --json-lines` has shown.
+    func frames(_ name: String, _ direction: String) -> [JSONValue] {
+        objects.filter { $0["frame"].string == name && $0["direction"].string == direction }
     }
 }

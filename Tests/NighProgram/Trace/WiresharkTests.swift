@@ -11,57 +11,49 @@ import Testing
 @Suite(.callsPrograms) struct WiresharkTests {
     private let user = NighUser()
 
-    private static let script: String = {
-        let here = "\(#filePath)".split(separator: "/").dropLast().reduce("") { "\($0)/\($1)" }
-        let root = here.split(separator: "/").dropLast(3).reduce("") { "\($0)/\($1)" }
-        return "\(root)/Sources/Tools/wireshark/nigh.lua"
-    }()
-
     /// The values of these fields, one row per packet.
-    private func fields(_ names: [String], of path: String, filter: String = "nigh") throws -> [[String]] {
-        let arguments =
+    private func fields(_ names: String, of path: String, filter: String = "nigh") throws -> [[String]] {
+        let script = "\(BuiltPackages.root)/Sources/Tools/wireshark/nigh.lua"
+        let tshark = try Child(
+            "/usr/bin/tshark",
             [
-                "-n", "-X", "lua_script:\(Self.script)", "-r", path, "-Y", filter, "-T", "fields", "-E",
+                "-n", "-X", "lua_script:\(script)", "-r", path, "-Y", filter, "-T", "fields", "-E",
                 "occurrence=a",
             ]
-            + names.flatMap { ["-e", $0] }
-        let tshark = try Child("/usr/bin/tshark", arguments, environment: ["HOME": user.folder.path])
-        let (status, errors) = try tshark.end()
-        #expect(status == 0 && !errors.contains { $0.contains("Lua") }, "\(errors)")
-        return tshark.lines.map {
-            $0.split(separator: "\t", omittingEmptySubsequences: false).map(String.init)
-        }
+                + names.split(separator: " ").flatMap { ["-e", String($0)] },
+            environment: ["HOME": user.folder.path])
+        let call = try tshark.finish()
+        #expect(!call.error.contains("Lua"), "\(call.errors)")
+        return call.lines.map { $0.split(separator: "\t", omittingEmptySubsequences: false).map(String.init) }
+    }
+
+    /// Makes a capture of a record; returns its path, and what the command says.
+    private func capture(of record: String) throws -> (path: String, call: NighCall) {
+        let path = "\(user.folder.path)/a.pcapng"
+        return (path, try user.run("trace \(record) --pcapng \(path) --json"))
     }
 
     @Test("A record of an encrypted conversation becomes a capture in which every frame is dissected")
     func recorded() throws {
-        let (record, capture) = ("\(user.folder.path)/a.nigh", "\(user.folder.path)/a.pcapng")
-        let conversation = try RecordedConversation("--record", record)
-        try conversation.call()
-        try conversation.accepting.line(with: "\"event\":\"ended\"")
-        _ = try conversation.end()
-        let call = try user.run("trace", record, "--pcapng", capture, "--json")
-        #expect(call.status == 0, "\(call.errors)")
-        try call.expectSchema("trace")
-        let packets = try #require(try call.object()["packets"] as? Int)
-        #expect(try user.run("trace", record, "--pcapng", capture).status == 1)
+        let record = "\(user.folder.path)/a.nigh"
+        try RecordedConversation.record(to: record)
+        let (capture, call) = try self.capture(of: record)
+        try user.run("trace \(record) --pcapng \(capture)", status: 1)
 
         let rows = try fields(
-            [
-                "nigh.type", "nigh.hello.name", "nigh.hello.service", "nigh.pong.round_trip",
-                "nigh.close.code",
-                "nigh.standing.granted_main", "frame.interface_name", "nigh.capture.direction",
-                "nigh.preface.tls13",
-                "_ws.expert.message", "frame.interface_description", "nigh.hello.peer",
-            ], of: capture)
-        #expect(rows.count == packets)
+            """
+            nigh.type nigh.hello.name nigh.hello.service nigh.pong.round_trip nigh.close.code \
+            nigh.standing.granted_main frame.interface_name nigh.capture.direction \
+            nigh.preface.tls13 _ws.expert.message frame.interface_description nigh.hello.peer
+            """, of: capture)
+        #expect(rows.count == call.json["packets"].int)
         #expect(rows.allSatisfy { $0[6].hasPrefix("link ") && $0[9] == "" }, "\(rows)")
         #expect(rows.filter { $0[0] == "" }.allSatisfy { $0[8] == "1" || $0[8] == "True" })
         let hellos = rows.filter { $0[0] == "0x01" }
         #expect(Set(hellos.map { $0[1] }) == ["Puma", "Lynx"])
         #expect(hellos.allSatisfy { $0[2] == "nigh" && $0[11].count == 52 })
-        let listed = try user.run("trace", record, "--type", "hello", "--json-lines").objects()
-        let ids = listed.compactMap { ($0["details"] as? [String: Any])?["peer"] as? String }
+        let listed = try user.run("trace \(record) --type hello --json-lines").objects
+        let ids = listed.compactMap { $0["details"]["peer"].string }
         #expect(Set(ids) == Set(hellos.map { $0[11] }))
         #expect(rows.contains { $0[0] == "0x04" && (Double($0[3]) ?? -1) >= 0 })
         #expect(rows.contains { $0[0] == "0x07" && $0[5] == "1048576" && $0[7] == "1" })
@@ -72,17 +64,17 @@ import Testing
     @Test(
         "Packets beside a link are dissected, whole and with only their beginnings", arguments: [nil, 0, 7])
     func packets(headLimit: Int?) throws {
-        let (record, capture) = ("\(user.folder.path)/p.nigh", "\(user.folder.path)/p.pcapng")
+        let record = "\(user.folder.path)/p.nigh"
         try RecordedPackets.write(to: record, headLimit: headLimit)
-        #expect(try user.run("trace", record, "--pcapng", capture).status == 0)
+        let capture = try self.capture(of: record).path
         let rows = try fields(
-            [
-                "nigh.packet.number", "nigh.packet.kind", "nigh.packet.connection", "nigh.packet.token",
-                "nigh.packet.order", "nigh.packet.key", "nigh.packet.fragment.message",
-                "nigh.packet.fragment.index", "nigh.packet.fragment.count", "nigh.packet.report.highest",
-                "nigh.packet.report.delay", "nigh.packet.report.received", "nigh.packet.probe_in",
-                "nigh.payload", "_ws.expert.message", "_ws.col.Info",
-            ], of: capture)
+            """
+            nigh.packet.number nigh.packet.kind nigh.packet.connection nigh.packet.token \
+            nigh.packet.order nigh.packet.key nigh.packet.fragment.message \
+            nigh.packet.fragment.index nigh.packet.fragment.count nigh.packet.report.highest \
+            nigh.packet.report.delay nigh.packet.report.received nigh.packet.probe_in nigh.payload \
+            _ws.expert.message _ws.col.Info
+            """, of: capture)
         let packets = RecordedPackets.sent + RecordedPackets.received
         #expect(rows.map { $0[0] } == packets.map { "\($0.number)" })
         #expect(rows.map { $0[1] } == packets.map { "\($0.content[0])" })
@@ -107,8 +99,7 @@ import Testing
     @Test("An unencrypted TCP conversation is reassembled and dissected, also in small pieces")
     func overheard() throws {
         let capture = "\(user.folder.path)/lo.pcapng"
-        let nigh =
-            "\(BuiltPrograms.path(of: "nigh")) trace -t \(RecordedConversation.transport) --identity ephemeral --security none"
+        let nigh = "\(BuiltPrograms.path(of: "nigh")) \(RecordedConversation.trace) --security none"
         // In a network of its own, without other traffic. The capture has begun once its file exists.
         let script = """
             set -e
@@ -127,16 +118,11 @@ import Testing
             until [ $(tshark -n -r \(capture) -Y tcp.flags.fin==1 2>/dev/null | wc -l) -ge 2 ]; do sleep 0.2; done
             kill -INT $capture; wait $capture || true
             """
-        let shell = try Child(
+        try Child.run(
             "/usr/bin/unshare", ["-Urn", "/bin/sh", "-c", script],
             environment: ["XDG_DATA_HOME": user.folder.path, "HOME": user.folder.path])
-        let (status, errors) = try shell.end()
-        try #require(status == 0, "\(errors) \(shell.lines)")
         let rows = try fields(
-            [
-                "nigh.type", "nigh.hello.name", "nigh.preface.plaintext", "nigh.close.code",
-                "_ws.expert.message",
-            ],
+            "nigh.type nigh.hello.name nigh.preface.plaintext nigh.close.code _ws.expert.message",
             of: capture, filter: "nigh")
         let types = rows.flatMap { $0[0].split(separator: ",").map(String.init) }
         for type in ["0x01", "0x02", "0x03", "0x04", "0x06", "0x07"] {
@@ -148,24 +134,20 @@ import Testing
         )
         #expect(
             try fields(
-                ["frame.number"], of: capture, filter: "_ws.malformed || nigh.violation || _ws.lua.error")
+                "frame.number", of: capture, filter: "_ws.malformed || nigh.violation || _ws.lua.error")
                 == [])
     }
 
     /// A capture of USER0 packets with these frames, as hexadecimal digits.
     private func capture(_ frames: [String]) throws -> String {
-        var text = ""
-        for frame in frames {
-            let bytes = ("01000100 00000010 0000000000000001" + frame).filter { $0 != " " }
-            let pairs = stride(from: 0, to: bytes.count, by: 2).map { start in
-                String(Array(bytes)[start..<start + 2])
-            }
-            text += "000000 " + pairs.joined(separator: " ") + "\n"
+        let text = frames.map { frame in
+            let digits = Array(("01000100 00000010 0000000000000001" + frame).filter { $0 != " " })
+            let bytes = stride(from: 0, to: digits.count, by: 2).map { String(digits[$0..<$0 + 2]) }
+            return "000000 \(bytes.joined(separator: " "))\n"
         }
-        let (dump, capture) = ("\(user.folder.path)/dump", "\(user.folder.path)/dump.pcapng")
-        try text.write(toFile: dump, atomically: true, encoding: .utf8)
-        let make = try Child("/usr/bin/text2pcap", ["-q", "-l", "147", dump, capture])
-        #expect(try make.end().status == 0)
+        let capture = "\(user.folder.path)/dump.pcapng"
+        let dump = user.folder.file("dump", text.joined())
+        try Child.run("/usr/bin/text2pcap", ["-q", "-l", "147", dump, capture])
         return capture
     }
 
@@ -178,7 +160,7 @@ import Testing
     func beginnings() throws {
         let hello = "00005001", kind = "00000A16", data = "00000A18"
         let capture = try capture([hello, kind, kind + "01", data, data + "0000", data + "00000001"])
-        let rows = try fields(["_ws.expert.message", "_ws.col.Info"], of: capture)
+        let rows = try fields("_ws.expert.message _ws.col.Info", of: capture)
         #expect(rows.count == 6)
         for row in rows { #expect(row[0] == "Only the beginning of this was captured", "\(row)") }
         #expect(rows[2][1].contains("kind 1") && rows[5][1].contains("stream 1, 6 bytes"), "\(rows)")
@@ -209,10 +191,10 @@ import Testing
                 frame(0x16, [2, 4, 0, 32, 1]), frame(0x16, [2, 6, 0, 34] + hare.bytes + [0, 2]),
             ])
         let rows = try fields(
-            [
-                "_ws.col.Info", "nigh.introduction.peer", "nigh.introduction.address",
-                "nigh.introduction.number", "nigh.stream.relay_peer", "_ws.expert.message",
-            ], of: capture)
+            """
+            _ws.col.Info nigh.introduction.peer nigh.introduction.address nigh.introduction.number \
+            nigh.stream.relay_peer _ws.expert.message
+            """, of: capture)
         #expect(rows.count == 9)
         var (state, conversations) = (LinkState(), TracedConversations())
         for (row, content) in zip(rows, contents) {
@@ -247,7 +229,7 @@ import Testing
             ("00000819 00000001 06 00 01 78", "a stream for the purpose 0"),
         ]
         let capture = try capture(frames.map(\.0))
-        let rows = try fields(["_ws.expert.message"], of: capture)
+        let rows = try fields("_ws.expert.message", of: capture)
         #expect(rows.count == frames.count)
         for (row, (frame, words)) in zip(rows, frames) where words != "This" {
             #expect(row[0].contains(words), "\(frame): \(row)")

@@ -47,14 +47,10 @@ private enum TraitsProgram {
             "$0"/*.o -L "$built" -lNighShared -Xlinker -rpath="$built" -o "$0/program"
         """
 
+    @discardableResult
     static func run(_ script: String, _ arguments: [String]) throws -> [String] {
-        let call = try Child(
+        try Child.run(
             "/usr/bin/env", ["-C", BuiltPackages.root, "sh", "-c", script] + arguments, patience: 300)
-        let (status, errors) = try call.end()
-        guard status == 0 else {
-            throw Child.Failure(description: (call.lines + errors).suffix(30).joined(separator: "\n"))
-        }
-        return call.lines
     }
 
     /// The packages on which the package in the folder depends, each in a line. The package manager keeps all that it
@@ -79,21 +75,20 @@ private enum TraitsProgram {
 
     @Test("log and measure a session, and run it as a service that ends in good order")
     func serve() throws {
-        _ = try TraitsProgram.run(TraitsProgram.assembly, [TraitsProgram.folder])
+        try TraitsProgram.run(TraitsProgram.assembly, [TraitsProgram.folder])
         let packages = try TraitsProgram.dependencies(
             of: TraitsProgram.folder, scratch: "\(TraitsProgram.folder)/.build")
         for name in ["swift-log", "swift-metrics", "swift-service-lifecycle"] {
             #expect(packages.contains(name), "\(packages)")
         }
-        _ = try TraitsProgram.run(
+        try TraitsProgram.run(
             TraitsProgram.compilation,
             [TraitsProgram.folder, BuiltPrograms.folder, BuiltPackages.tool("swiftc")]
                 + TraitsProgram.traits.map { "-D\($0)" })
 
-        let program = try Child("\(TraitsProgram.folder)/program", [])
-        let (status, errors) = try program.end()
-        #expect(status == 0, "\(errors)")
-        let lines = program.lines.map { $0.components(separatedBy: "|") }
+        let lines = try Child.run("\(TraitsProgram.folder)/program", []).map {
+            $0.components(separatedBy: "|")
+        }
         let connected = try #require(lines.first { $0[0] == "log" && $0[4].contains("is connected over") })
         #expect(connected[1...3] == ["program", "info", "Nigh"])
         #expect(connected[5].contains("peer-name=Lynx") && connected[5].contains("transport=memory"))

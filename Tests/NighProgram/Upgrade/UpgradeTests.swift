@@ -18,15 +18,10 @@ import Testing
     /// Copies a file or folder of an earlier version. Files of a user's data are readable by their owner only, which
     /// git does not keep.
     private func restore(_ name: String, of version: String, to destination: String) throws {
-        let source = URL(fileURLWithPath: "\(#filePath)").deletingLastPathComponent()
+        let source = "\(BuiltPackages.root)/Tests/NighProgram/Upgrade/\(version)/\(name)"
         try? FileManager.default.removeItem(atPath: destination)
-        try FileManager.default.copyItem(
-            atPath: source.appendingPathComponent("\(version)/\(name)").path, toPath: destination)
-        let items = FileManager.default.enumerator(atPath: destination)?.compactMap { $0 as? String } ?? []
-        for path in [destination] + items.map({ "\(destination)/\($0)" }) {
-            var about = stat()
-            try #require(stat(path, &about) == 0 && chmod(path, about.st_mode & 0o700) == 0)
-        }
+        try FileManager.default.copyItem(atPath: source, toPath: destination)
+        try Child.run("/bin/chmod", ["-R", "go=", destination])
     }
 
     private func restoreUsers(of version: String) throws {
@@ -34,27 +29,23 @@ import Testing
         try restore("puma", of: version, to: receiver.dataFolder)
     }
 
-    @Test("A user has the same identity, name and pairings as in an earlier version", arguments: versions)
-    func identity(_ version: String) throws {
+    @Test(arguments: versions)
+    func `Identity, name and pairings are those of an earlier version`(_ version: String) throws {
         try restoreUsers(of: version)
         for (user, name, peer) in [(sender, "Lynx", "Puma"), (receiver, "Puma", "Lynx")] {
             let pem = try content("\(user.dataFolder)/identity.pem")
-            let own = try user.run("identity", "--json").object()
-            #expect(own["name"] as? String == name)
+            let own = try user.run("identity --json").json
+            #expect(own["name"].string == name)
             // The file names the identity in the clear, as the earlier version wrote it.
-            let id = try #require(own["id"] as? String)
-            #expect(String(decoding: pem, as: UTF8.self).contains(id))
+            #expect(String(decoding: pem, as: UTF8.self).contains(try #require(own["id"].string)))
             #expect(try content("\(user.dataFolder)/identity.pem") == pem)
-            let peers = try #require(
-                try user.run("peers", "--paired", "--json").object()["peers"] as? [[String: Any]])
-            #expect(peers.count == 1 && peers[0]["name"] as? String == peer, "\(peers)")
+            let peers = try user.run("peers --paired --json").json["peers"].list
+            #expect(peers.map { $0["name"].string } == [peer], "\(peers)")
         }
     }
 
-    @Test(
-        "A transfer that an earlier version left unfinished is listed, and continues where it was",
-        arguments: versions)
-    func transfer(_ version: String) throws {
+    @Test(arguments: versions)
+    func `A transfer of an earlier version continues where it was`(_ version: String) throws {
         try restoreUsers(of: version)
         try restore("inbox/film.part", of: version, to: received("film.part"))
         let film = try file("film", bytes: 1_300_000)
@@ -63,8 +54,8 @@ import Testing
 
         let waiting = try receive("--once", accepting: "paired")
         let records = "\(sender.dataFolder)/transfers"
-        let id = try #require(try FileManager.default.contentsOfDirectory(atPath: records).first)
-        let record = String(decoding: try content("\(records)/\(id)"), as: UTF8.self)
+        let id = try #require(TemporaryFolder.names(in: records).first)
+        let record = TemporaryFolder.text(of: "\(records)/\(id)")
         let before = try #require(SendRecord.Content(record)).arguments
         #expect(SendRecord.id(of: before.joined(separator: "\n")) == id)
         // The receiver listens at another address now, and the file is in another folder.
@@ -72,18 +63,15 @@ import Testing
             .replacing("/home/lynx/film", with: path("film"))
         let arguments = try #require(SendRecord.Content(moved)).arguments
         let newID = SendRecord.id(of: arguments.joined(separator: "\n"))
-        try FileManager.default.removeItem(atPath: "\(records)/\(id)")
+        unlink("\(records)/\(id)")
         try Data(moved.utf8).write(to: URL(fileURLWithPath: "\(records)/\(newID)"))
 
-        let list = try sender.run("transfers", "--json", "--into", files.path)
-        let listed = try #require(try list.object()["transfers"] as? [[String: Any]])
-        #expect(listed.count == 1 && listed[0]["names"] as? [String] == ["film"], "\(listed)")
-        let sent = try sender.run("transfers", "resume", newID, "--json")
-        #expect(sent.status == 0, "\(sent)")
-        #expect(try sent.object()["resumed_bytes"] as? Int == 851_441, "\(sent)")
-        #expect(try NighCall(finishing: waiting.child).status == 0)
+        let listed = try sender.run("transfers --json --into \(files.path)").json["transfers"]
+        #expect(listed.list.count == 1 && listed[0]["names"].strings == ["film"], "\(listed)")
+        let sent = try sender.run("transfers resume \(newID) --json").json
+        #expect(sent["resumed_bytes"].int == 851_441, "\(sent)")
+        try waiting.child.finish()
         #expect(try content(received("film")) == film)
-        #expect(try names() == ["film"])
-        #expect(try FileManager.default.contentsOfDirectory(atPath: records) == [])
+        #expect(try names() == ["film"] && TemporaryFolder.names(in: records) == [])
     }
 }
