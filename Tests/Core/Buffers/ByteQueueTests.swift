@@ -2,6 +2,47 @@ import Testing
 
 @testable import NighCore
 
+@Suite struct ByteSliceTests {
+    @Test func aSliceHoldsTheBytesItWasMadeOf() {
+        #expect(ByteSlice([1, 2, 3]).bytes == [1, 2, 3])
+        #expect(ByteSlice([UInt8]()).bytes == [])
+        #expect(ByteSlice([UInt8]()).isEmpty)
+        #expect(ByteSlice("héllo".utf8).bytes == Array("héllo".utf8))
+        #expect(ByteSlice([9, 8, 7].lazy.map { $0 + 1 }).bytes == [10, 9, 8], "also of what lies nowhere")
+    }
+
+    @Test func partsShareTheChunkAndCopiesDoNot() {
+        let whole = ByteSlice(Array(0..<10))
+        let part = whole[2..<6]
+        #expect(part.bytes == [2, 3, 4, 5])
+        #expect(part[1..<3].bytes == [3, 4], "ranges count from the part's own start")
+        #expect(part[4..<4].isEmpty)
+        #expect(part.chunk === whole.chunk)
+        let copy = part.copy()
+        #expect(copy == part && copy.chunk !== whole.chunk)
+        #expect(copy.chunk.capacity == 4, "a copy keeps no large chunk in memory")
+    }
+
+    @Test func slicesWithEqualBytesAreEqual() {
+        #expect(ByteSlice([1, 2]) == ByteSlice([0, 1, 2])[1..<3])
+        #expect(ByteSlice([1, 2]) != ByteSlice([1, 3]))
+        #expect(ByteSlice([1, 2]) != ByteSlice([1, 2, 3]))
+    }
+
+    @Test func onlyAdjacentSlicesOfOneChunkAreJoined() {
+        let whole = ByteSlice(Array(0..<10))
+        #expect(whole[0..<3].joined(with: whole[3..<7])?.bytes == [0, 1, 2, 3, 4, 5, 6])
+        #expect(whole[0..<3].joined(with: whole[4..<7]) == nil, "a gap")
+        #expect(whole[3..<7].joined(with: whole[0..<3]) == nil, "the wrong way round")
+        #expect(whole[0..<3].joined(with: ByteSlice([3, 4])) == nil, "another chunk")
+    }
+
+    @Test func aThrownErrorKeepsItsType() {
+        struct Fault: Error, Equatable {}
+        #expect(throws: Fault()) { try ByteSlice([1]).withUnsafeBytes { _ throws(Fault) in throw Fault() } }
+    }
+}
+
 @Suite struct ByteQueueTests {
     @Test func adjacentSlicesAreMerged() {
         let whole = ByteSlice(Array(0..<100))
@@ -24,12 +65,6 @@ import Testing
         #expect(queue.byteCount == 2)
         queue.drop(2)
         #expect(queue.isEmpty && queue.sliceCount == 0 && queue.popFirst() == nil)
-    }
-
-    @Test func emptySlicesAreNotQueued() {
-        var queue = ByteQueue()
-        queue.append(ByteSlice([UInt8]()))
-        #expect(queue.isEmpty && queue.sliceCount == 0 && queue.first == nil)
     }
 
     @Test func drainedChunksAreReleased() {
@@ -104,5 +139,66 @@ import Testing
             bytes.withUnsafeBytes { chunk.append($0) }
             return chunk.slice(from: start)
         }
+    }
+}
+
+@Suite struct RingTests {
+    @Test(arguments: 0..<20 as Range<UInt64>)
+    func aRingBehavesLikeAnArray(seed: UInt64) {
+        var random = SeededGenerator(seed: seed)
+        var ring = Ring<Int>()
+        var reference: [Int] = []
+        // Seeds differ in how often they take, so that some rings stay small and wrap around, and some grow large.
+        let taking = Int(seed % 4) + 1
+        for step in 0..<3_000 {
+            switch Int.random(in: 0..<4 + 2 * taking, using: &random) {
+            case 0, 1:
+                ring.append(step)
+                reference.append(step)
+            case 2:
+                ring.prepend(step)
+                reference.insert(step, at: 0)
+            case 3:
+                guard let index = reference.indices.randomElement(using: &random) else { continue }
+                ring[index] = -step
+                reference[index] = -step
+            case let other where other.isMultiple(of: 2):
+                #expect(ring.popFirst() == (reference.isEmpty ? nil : reference.removeFirst()))
+            default:
+                #expect(ring.popLast() == reference.popLast())
+            }
+            #expect(ring.count == reference.count && ring.isEmpty == reference.isEmpty)
+            #expect(ring.first == reference.first)
+            if step.isMultiple(of: 50) { #expect((0..<ring.count).map { ring[$0] } == reference) }
+        }
+        ring.removeAll()
+        #expect(ring.isEmpty && ring.popFirst() == nil && ring.popLast() == nil && ring.first == nil)
+    }
+
+    @Test func itemsThatLeaveTheRingAreReleased() {
+        final class Witness {}
+        var ring = Ring<Witness>()
+        weak var front: Witness?
+        weak var back: Witness?
+        do {
+            let witnesses = [Witness(), Witness()]
+            front = witnesses[0]
+            back = witnesses[1]
+            witnesses.forEach { ring.append($0) }
+        }
+        ring.popFirst()
+        #expect(front == nil && back != nil)
+        ring.popLast()
+        #expect(back == nil)
+    }
+
+    @Test func aCopyKeepsItsOwnContent() {
+        var ring = Ring<Int>()
+        for number in 0..<20 { ring.append(number) }
+        var copy = ring
+        copy.popFirst()
+        copy.append(99)
+        #expect(ring.first == 0 && ring.count == 20 && ring[19] == 19)
+        #expect(copy.first == 1 && copy.count == 20 && copy[19] == 99)
     }
 }

@@ -11,22 +11,23 @@ private struct SequencedPair {
     var ends: [SequencedStream]
     var random: SeededGenerator
     let lossOneIn: Int
-    var now = Moment(nanoseconds: 0)
+    var now: Moment
     var isReading = [true, true]
     var written: [[UInt8]] = [[], []]
     var read: [[UInt8]] = [[], []]
     var packetCount = 0
 
-    init(seed: UInt64, lossOneIn: Int = .max, resends: Bool) {
+    init(seed: UInt64, lossOneIn: Int = .max, resends: Bool, at now: Moment = .at(0)) {
         random = SeededGenerator(seed: seed)
         self.lossOneIn = lossOneIn
+        self.now = now
         let end = SequencedStream(
             Self.sizes, theirWindow: Self.sizes.window, patience: resends ? Self.patience : nil, at: now)
         ends = [end, end]
     }
 
     mutating func write(_ count: Int, at end: Int) {
-        let bytes = (0..<count).map { _ in UInt8.random(in: 0...255, using: &random) }
+        let bytes = Frames.random(count, &random)
         written[end] += bytes
         var queue = ByteQueue()
         for part in stride(from: 0, to: count, by: 77) {
@@ -133,58 +134,57 @@ private struct SequencedPair {
 
     @Test("more bytes than granted, bytes behind the end and cut packets end the stream")
     func hostile() {
-        func end() -> SequencedStream {
-            SequencedStream(SequencedPair.sizes, theirWindow: 100, at: Moment(nanoseconds: 0))
+        /// What becomes of a stream that gets these packets: a kind, a number and the rest.
+        func failure(_ packets: (kind: UInt8, number: UInt64, rest: [UInt8])...) -> SequencedStream.Failure? {
+            var end = SequencedPair(seed: 1, resends: false).ends[0]
+            return packets.lazy.compactMap { packet in
+                var writer = FieldWriter(behind: [packet.kind])
+                writer.write(packet.number)
+                writer.write(raw: packet.rest)
+                return end.receive(ByteSlice(writer.bytes), at: .at(0))
+            }.first
         }
-        func bytes(_ kind: UInt8, at number: UInt64, _ rest: [UInt8] = []) -> ByteSlice {
-            var packet = FieldWriter(behind: [kind])
-            packet.write(number)
-            packet.write(raw: rest)
-            return ByteSlice(packet.bytes)
+        #expect(failure((1, 0, [UInt8](repeating: 7, count: 2_001))) == .invalid("more bytes than granted"))
+        #expect(failure((3, 0, [])) == nil)
+        #expect(failure((3, 0, []), (1, 1, [1])) == .invalid("bytes behind the end"))
+        #expect(
+            failure((2, 1, [UInt8](repeating: 0xFF, count: 9)))
+                == .invalid("acknowledgement of bytes that were not sent"))
+        #expect(failure((1, .max, [1])) == .packetsLost)
+        #expect(failure((99, 5, [])) == nil)
+        var end = SequencedPair(seed: 1, resends: false).ends[0]
+        var cut = end
+        if case .invalid? = cut.receive(ByteSlice([1, 0, 0]), at: .at(0)) {
+        } else {
+            Issue.record("it passed")
         }
-        let now = Moment(nanoseconds: 0)
-        var flooded = end()
-        let flood = flooded.receive(bytes(1, at: 0, [UInt8](repeating: 7, count: 2_001)), at: now)
-        #expect(flood == .invalid("more bytes than granted"))
-        var ended = end()
-        #expect(ended.receive(bytes(3, at: 0), at: now) == nil)
-        #expect(ended.receive(bytes(1, at: 1, [1]), at: now) == .invalid("bytes behind the end"))
-        var cut = end()
-        guard case .invalid? = cut.receive(ByteSlice([1, 0, 0]), at: now) else {
-            Issue.record("a packet that was cut short passed")
-            return
-        }
-        var cheated = end()
-        let cheat = cheated.receive(bytes(2, at: 1, [UInt8](repeating: 0xFF, count: 9)), at: now)
-        #expect(cheat == .invalid("acknowledgement of bytes that were not sent"))
-        var early = end()
-        #expect(early.receive(bytes(1, at: .max, [1]), at: now) == .packetsLost)
-        var aborted = end()
-        #expect(aborted.receive(ByteSlice(SequencedStream.abort), at: now) == .aborted)
-        var later = end()
-        #expect(later.receive(bytes(99, at: 5), at: now) == nil)
+        #expect(end.receive(ByteSlice(SequencedStream.abort), at: .at(0)) == .aborted)
     }
 
-    @Test("packets of any content never stop the program", arguments: [false, true])
-    func anything(resends: Bool) {
-        var random = SeededGenerator(seed: 9)
-        for _ in 0..<2_000 {
-            var pair = SequencedPair(seed: 1, resends: resends)
-            pair.write(500, at: 0)
-            for _ in 0..<20 {
-                var packet = (0..<Int.random(in: 0...40, using: &random)).map { _ in
-                    UInt8.random(in: 0...255, using: &random)
-                }
-                if !packet.isEmpty { packet[0] = UInt8.random(in: 0...5, using: &random) }
-                for index in packet.indices.dropFirst().prefix(7) where Bool.random(using: &random) {
-                    packet[index] = 0
-                }
-                guard pair.ends[0].receive(ByteSlice(packet), at: pair.now) == nil else { break }
-                _ = pair.ends[0].read()
-                _ = pair.ends[0].nextPacket(at: pair.now)
-                pair.now = pair.now + .milliseconds(500)
-                pair.ends[0].resend(at: pair.now)
-            }
+    @Test("what was lost is soon sent again, also if the pipe was closed before the channel took it")
+    func lostAfterClose() throws {
+        final class Channel: PacketChannel {
+            private(set) var hasSentAll = false
+            func hasPackets(_ pipe: SequencedPipe) {}
+            func hasSentAll(_ pipe: SequencedPipe) { hasSentAll = true }
+            func isOver(_ pipe: SequencedPipe, abort: [UInt8]?) {}
         }
+        let (loop, channel) = (VirtualEventLoop(), Channel())
+        var far = SequencedPair(seed: 1, resends: true, at: loop.now).ends[0]
+        let pipe = SequencedPipe(
+            far, number: 1, from: nil, to: nil, scheme: "test", on: loop, channel: channel)
+        var queue = ByteQueue()
+        queue.append(ByteSlice([1, 2, 3]))
+        pipe.write(&queue)
+        pipe.close(.afterWriting)
+        // These are lost.
+        while pipe.nextPacket() != nil {}
+        try loop.run(for: .milliseconds(200))
+        while let packet = pipe.nextPacket() {
+            #expect(far.receive(ByteSlice(packet), at: loop.now) == nil)
+        }
+        #expect(far.heldCount == 3)
+        while let packet = far.nextPacket(at: loop.now) { pipe.receive(ByteSlice(packet)) }
+        #expect(channel.hasSentAll)
     }
 }

@@ -16,38 +16,30 @@ import Testing
         #expect(try TransportSpec(parsing: spec.description) == spec)
     }
 
-    @Test(arguments: [
-        "", ":", "TCP", "5g", "tcp,memory", "t c p", "tcp=1", "abcdefghijklmnop", " tcp", "tçp",
-    ])
-    func specsWithoutASchemeAreRejected(text: String) {
-        let error = #expect(throws: NighError.self) { try TransportSpec(parsing: text) }
-        #expect(error?.stage == .configuring)
-        #expect(error?.cause == .invalid("transport \"\(text)\""))
-        #expect(error?.advice == "write a scheme, or scheme:key=value,key=value")
+    @Test func `A spec without a scheme, or with an option without a value or given twice, is refused`() {
+        var causes = ["tcp:port=1,port=2": "option \"port\", given twice in \"tcp:port=1,port=2\""]
+        for text in [
+            "", ":", "TCP", "5g", "tcp,memory", "t c p", "tcp=1", "abcdefghijklmnop", " tcp", "tçp",
+        ] {
+            causes[text] = "transport \"\(text)\""
+        }
+        for (text, part) in [
+            ("tcp:", ""), ("tcp:port", "port"), ("tcp:port=1,", ""), ("tcp:=1", "=1"),
+            ("tcp:port=1,,x=2", ""),
+        ] {
+            causes[text] = "option \"\(part)\" in \"\(text)\""
+        }
+        for (text, cause) in causes {
+            let error = #expect(throws: NighError.self) { try TransportSpec(parsing: text) }
+            #expect(error?.cause == .invalid(cause) && error?.stage == .configuring)
+        }
     }
 
     @Test(arguments: [
-        ("tcp:", ""), ("tcp:port", "port"), ("tcp:port=1,", ""), ("tcp:=1", "=1"), ("tcp:port=1,,x=2", ""),
-    ])
-    func anOptionWithoutAValueIsNamedInTheError(text: String, part: String) {
-        let error = #expect(throws: NighError.self) { try TransportSpec(parsing: text) }
-        #expect(error?.cause == .invalid("option \"\(part)\" in \"\(text)\""))
-        #expect(error?.transport == "tcp")
-    }
-
-    @Test func anOptionGivenTwiceIsNamed() {
-        let error = #expect(throws: NighError.self) { try TransportSpec(parsing: "tcp:port=1,port=2") }
-        #expect(error?.cause == .invalid("option \"port\", given twice in \"tcp:port=1,port=2\""))
-    }
-
-    @Test(arguments: [
-        ("tcp", ["tcp"]),
-        ("tcp,memory", ["tcp", "memory"]),
+        ("tcp", ["tcp"]), ("tcp,memory", ["tcp", "memory"]),
         (
             "tcp:port=1,interface=wlan0,bluetooth:adapter=hci1,memory",
-            [
-                "tcp:interface=wlan0,port=1", "bluetooth:adapter=hci1", "memory",
-            ]
+            ["tcp:interface=wlan0,port=1", "bluetooth:adapter=hci1", "memory"]
         ),
         ("tcp:address=fe80::1,port=2,memory:name=x:y", ["tcp:address=fe80::1,port=2", "memory:name=x:y"]),
     ])
@@ -80,4 +72,83 @@ import Testing
     func malformedAddressesAreRejected(text: String) {
         #expect(TransportAddress(text) == nil)
     }
+}
+
+@Suite struct TransportRegistryTests {
+    private static func entry(_ scheme: String, options: [String: String] = [:]) -> TransportRegistry.Entry {
+        TransportRegistry.Entry(scheme: scheme, summary: "for tests", options: options) { spec in
+            IdleTransport(spec: spec)
+        }
+    }
+
+    private let registry = TransportRegistry([
+        entry("tcp", options: ["port": "where to listen", "interface": "which network"]), entry("memory"),
+    ])
+
+    @Test func aSpecMakesItsTransport() throws {
+        let transport = try registry.make(TransportSpec(parsing: "tcp:port=4000"))
+        #expect((transport as? IdleTransport)?.spec.options == ["port": "4000"])
+        #expect(try registry.makeAll("memory,tcp:port=1,interface=lo").map(\.scheme) == ["memory", "tcp"])
+    }
+
+    @Test(arguments: [
+        ("tpc:port=1", "there is no transport \"tpc\"; known are: memory, tcp"),
+        ("tcp:prot=1,port=2", "invalid option \"prot\"; known are: interface, port"),
+        ("memory:name=x", "it takes no options"),
+        ("tcp,memory,tcp:port=1", "transport \"tcp\", given twice in \"tcp,memory,tcp:port=1\""),
+    ])
+    func `A transport or an option that is not known, or a transport given twice, is refused`(
+        list: String, words: String
+    ) {
+        let error = #expect(throws: NighError.self) { try registry.makeAll(list) }
+        #expect(error?.stage == .configuring && error?.description.contains(words) == true)
+    }
+
+    @Test func anErrorOfTheFactoryIsPassedOn() {
+        let refusing = TransportRegistry.Entry(scheme: "radio", summary: "") { _ throws(NighError) in
+            throw NighError(.starting, .unavailable("no antenna"))
+        }
+        let error = #expect(throws: NighError.self) { try TransportRegistry([refusing]).makeAll("radio") }
+        #expect(error?.cause == .unavailable("no antenna"))
+        let none = #expect(throws: NighError.self) { try TransportRegistry().makeAll("tcp") }
+        #expect(none?.advice == "none is registered")
+    }
+
+    @Test func aThirdPartyTransportIsRegisteredOnce() throws {
+        var registry = registry
+        try registry.register(Self.entry("pigeon"))
+        #expect(registry.entries.map(\.scheme) == ["memory", "pigeon", "tcp"])
+        #expect(try registry.makeAll("pigeon").count == 1)
+        let taken = #expect(throws: NighError.self) { try registry.register(Self.entry("tcp")) }
+        #expect(taken?.cause == .invalid("scheme \"tcp\", which is registered already"))
+        for bad in ["", "TCP", "my-wire", "5g", "abcdefghijklmnop"] {
+            let error = #expect(throws: NighError.self) { try registry.register(Self.entry(bad)) }
+            #expect(error?.cause == .invalid("scheme \"\(bad)\""))
+        }
+        #expect(self.registry.entries.count == 2, "a registry is a value")
+    }
+}
+
+/// A transport that finds and reaches nobody. It shows from which spec it was made.
+private final class IdleTransport: Transport {
+    let spec: TransportSpec
+
+    init(spec: TransportSpec) { self.spec = spec }
+
+    var scheme: String { spec.scheme }
+    var capabilities: TransportCapabilities {
+        TransportCapabilities(
+            datagrams: false, typicalMTU: 1_000, typicalLatency: .zero, expectedConnectTime: .zero,
+            priority: 0)
+    }
+    func start(on loop: any EventLoop, events: any TransportEvents) {}
+    func advertise(_ advertisement: Advertisement) {}
+    func updateAdvertisement(_ advertisement: Advertisement) {}
+    func stopAdvertising() {}
+    func browse(_ service: ServiceName) {}
+    func stopBrowsing() {}
+    func dial(_ address: TransportAddress, as dial: DialID, timeout: Duration) {}
+    func cancelDial(_ dial: DialID) {}
+    func diagnose() -> [Diagnosis] { [] }
+    func shutdown() {}
 }

@@ -34,12 +34,16 @@ import Testing
             }
         }
 
-        var areBothOpen: Bool { ends.allSatisfy { $0.isOpen } }
+        /// A pair that has found that packets pass.
+        static func open(_ protection: DatagramProtection = .aes128) -> Pair {
+            let pair = Pair(protection)
+            pair.run(.seconds(1))
+            return pair
+        }
 
-        static func cipher(_ kind: DatagramProtection, _ side: Int, _ isSealing: Bool) -> DatagramCipher {
-            guard kind != .checksum else {
-                return DatagramCipher(kind, secret: nil, isSealing: isSealing)
-            }
+        private static func cipher(
+            _ kind: DatagramProtection, _ side: Int, _ isSealing: Bool
+        ) -> DatagramCipher {
             let secret = SecretBytes(count: DatagramCipher.secretByteCount)
             secret.withBytes { $0[0] = UInt8(side + 1) }
             return DatagramCipher(kind, secret: secret, isSealing: isSealing)
@@ -83,6 +87,15 @@ import Testing
             }
         }
 
+        func ping(_ call: UInt64 = 1, padding: Int = 0) {
+            ends[0].send(PacketPings.Request(call: call, padding: padding), now: now)
+        }
+
+        /// How many bytes an end has sent to a place.
+        func byteCount(from index: Int, to place: DatagramSource) -> Int {
+            packets[index].reduce(0) { $0 + ($1.to == place ? $1.bytes.count : 0) }
+        }
+
         @discardableResult
         func send(
             _ bytes: [UInt8], _ order: DatagramOrder = .sequenced, from index: Int = 0
@@ -101,7 +114,7 @@ import Testing
         #expect(!pair.ends[0].isOpen && !pair.ends[1].isOpen)
         isUp = true
         pair.run(.milliseconds(500))
-        #expect(pair.areBothOpen)
+        #expect(pair.ends[0].isOpen && pair.ends[1].isOpen)
         #expect(pair.send([1]) == .queued)
         pair.run()
         #expect(pair.delivered[1] == [[1]])
@@ -109,8 +122,7 @@ import Testing
 
     @Test("counts what passes, and nothing as lost, late, repeated, rejected or dropped if all is well")
     func counts() {
-        let pair = Pair()
-        pair.run(.seconds(1))
+        let pair = Pair.open()
         let before = pair.packets[0].count
         for _ in 0..<20 {
             pair.send([1, 2, 3])
@@ -144,7 +156,7 @@ import Testing
         pair.run(.seconds(60))
         #expect(pair.packets[0].count == before && !pair.ends[0].isOpen)
         if isPing {
-            pair.ends[0].send(PacketPings.Request(call: 1, padding: 0), now: pair.now)
+            pair.ping()
         } else {
             pair.send([1])
         }
@@ -166,8 +178,7 @@ import Testing
 
     @Test("is checked again before a message if nothing has been sent or has come for 15 s")
     func unused() {
-        let pair = Pair()
-        pair.run(.seconds(1))
+        let pair = Pair.open()
         pair.run(.seconds(15))
         #expect(pair.send([1]) == .notOpen)
         pair.run()
@@ -178,12 +189,9 @@ import Testing
 
     @Test("pads a ping by as many bytes as were asked for, up to the longest packet in use")
     func padding() {
-        let pair = Pair()
-        pair.run(.seconds(1))
+        let pair = Pair.open()
         let before = pair.packets[0].count
-        for padding in [0, 100, 10_000] {
-            pair.ends[0].send(PacketPings.Request(call: 1, padding: padding), now: pair.now)
-        }
+        for padding in [0, 100, 10_000] { pair.ping(padding: padding) }
         pair.run()
         // A ping is a header of 16 bytes, a kind, a token of 8 and a tag of 16.
         #expect(pair.packets[0][before...].map(\.bytes.count) == [41, 141, 1_200])
@@ -194,8 +202,7 @@ import Testing
         "delivers nothing that is repeated, forged, cut short, or sealed for another path",
         arguments: [0, 1, 2, 3])
     func hostilePackets(_ seed: UInt64) {
-        let pair = Pair()
-        pair.run(.seconds(1))
+        let pair = Pair.open()
         for number in 0..<50 as Range<UInt8> {
             pair.send([number])
             pair.run(.milliseconds(5))
@@ -204,9 +211,7 @@ import Testing
         let before = pair.delivered[1]
         #expect(before.count == 50)
         var random = SeededGenerator(seed: seed)
-        let other = Pair(.aes256)
-        other.run(.seconds(1))
-        let foreign = other.packets[0].map(\.bytes)
+        let foreign = Pair.open(.aes256).packets[0].map(\.bytes)
         for _ in 0..<20_000 {
             var packet =
                 Int.random(in: 0..<4, using: &random) == 0
@@ -223,10 +228,7 @@ import Testing
                 packet.withUnsafeMutableBytes {
                     DatagramPacket.writeHeader(connection: 78, number: next, to: $0)
                 }
-            default:
-                packet = (0..<Int.random(in: 1..<100, using: &random)).map { _ in
-                    .random(in: 0...255, using: &random)
-                }
+            default: packet = Frames.random(.random(in: 1..<100, using: &random), &random)
             }
             pair.give(packet, to: 1, from: DatagramSource(UInt64.random(in: 1..<6, using: &random)))
         }
@@ -244,8 +246,7 @@ import Testing
         "follows the other side to another address once that has answered, and sends no more there before than came from it",
         arguments: [1, 20])
     func moving(_ messageLength: Int) {
-        let pair = Pair()
-        pair.run(.seconds(1))
+        let pair = Pair.open()
         pair.sources[0] = DatagramSource(9)
         // Nothing arrives at the new address yet.
         pair.passes = { index, _, place in index == 0 || place != DatagramSource(9) }
@@ -254,8 +255,7 @@ import Testing
             pair.send(Array(repeating: 7, count: messageLength))
             received += messageLength + 2 + 16 + 16
             pair.run(.milliseconds(1))
-            let sent = pair.packets[1].filter { $0.to == DatagramSource(9) }.reduce(0) { $0 + $1.bytes.count }
-            #expect(sent <= received)
+            #expect(pair.byteCount(from: 1, to: DatagramSource(9)) <= received)
         }
         pair.passes = { index, _, place in index == 0 || place == DatagramSource(9) }
         for _ in 0..<5 {
@@ -270,26 +270,24 @@ import Testing
 
     @Test("answers pings from a new address with no more bytes than came from it")
     func answersElsewhere() {
-        let pair = Pair()
-        pair.run(.seconds(1))
+        let pair = Pair.open()
         let elsewhere = DatagramSource(9)
         pair.sources[0] = elsewhere
         // Nothing arrives at the new address, so it never answers.
         pair.passes = { index, _, place in index == 0 || place != elsewhere }
         let before = pair.packets[0].count
         for number in 0..<20 as Range<UInt64> {
-            pair.ends[0].send(PacketPings.Request(call: number, padding: 0), now: pair.now)
+            pair.ping(number)
             pair.run(.milliseconds(1))
             let received = pair.packets[0][before...].reduce(0) { $0 + $1.bytes.count }
-            let sent = pair.packets[1].filter { $0.to == elsewhere }.reduce(0) { $0 + $1.bytes.count }
+            let sent = pair.byteCount(from: 1, to: elsewhere)
             #expect(sent > 0 && sent <= received)
         }
     }
 
     @Test("follows both sides if they move at once, as soon as one packet arrives", arguments: [0, 1])
     func movingBoth(_ sender: Int) {
-        let pair = Pair()
-        pair.run(.seconds(1))
+        let pair = Pair.open()
         pair.sources = [DatagramSource(8), DatagramSource(9)]
         // Of what was sent to the former places, one packet still arrives.
         var isUnderWay = true
@@ -330,8 +328,7 @@ import Testing
 
     @Test("sends shorter packets when longer ones no longer pass")
     func blackHole() {
-        let pair = Pair()
-        pair.run(.seconds(1))
+        let pair = Pair.open()
         let message = [UInt8](repeating: 1, count: 8_192)
         pair.send(message)
         pair.run(.seconds(2))
@@ -348,8 +345,7 @@ import Testing
 
     @Test("drops a message of which a part is lost, and delivers the next")
     func lostParts() {
-        let pair = Pair()
-        pair.run(.seconds(1))
+        let pair = Pair.open()
         let longest = 4_100
         pair.passes = { _, bytes, _ in bytes.count <= longest }
         // The first long message has the path find out how long packets may be.
@@ -369,46 +365,9 @@ import Testing
         #expect(pair.delivered[1].map { $0.first } == [2] && pair.delivered[1].first?.count == 8_192)
     }
 
-    @Test(
-        "sends no faster than the path carries: it slows down when packets are delayed, and not for a few that are lost"
-    )
-    func pace() {
-        var pace = DatagramPace(now: Moment(nanoseconds: 0))
-        var now = Moment(nanoseconds: 0)
-        func fill(_ span: Moment.Span) {
-            let end = now + span
-            while now < end {
-                _ = pace.admits(1_200, packets: 1, now: now)
-                now = now + .init(nanoseconds: 200_000)
-            }
-        }
-        func report(received: Int, lost: Int, delay: Moment.Span) {
-            let account = SentPackets.Account(received: received, lost: lost, allLost: 0, delay: delay)
-            pace.report(account, roundTrip: .milliseconds(10), now: now)
-        }
-        for _ in 0..<20 {
-            fill(.milliseconds(50))
-            report(received: 95, lost: 5, delay: .milliseconds(2))
-        }
-        let quick = pace.rate
-        #expect(quick > 5e6)
-        for _ in 0..<20 {
-            fill(.milliseconds(100))
-            report(received: 100, lost: 0, delay: .milliseconds(80))
-        }
-        #expect(pace.rate < quick / 100)
-        let slow = pace.rate
-        for _ in 0..<200 {
-            fill(.milliseconds(50))
-            report(received: 100, lost: 0, delay: .milliseconds(1))
-        }
-        #expect(pace.rate > slow * 10)
-    }
-
     @Test("keeps of a key's messages the newest while the path is full, and sends it as soon as it can")
     func newest() {
-        let pair = Pair()
-        pair.run(.seconds(1))
+        let pair = Pair.open()
         let filler = [UInt8](repeating: 0, count: 1_000)
         while pair.send(filler) == .queued { pair.run() }
         #expect(pair.ends[0].statistics.droppedByPace == 1)
@@ -425,8 +384,7 @@ import Testing
         "delivers messages of the order that their programs chose",
         arguments: [DatagramOrder.unordered, .sequenced, .newest(key: 0)])
     func orders(_ order: DatagramOrder) {
-        let pair = Pair()
-        pair.run(.seconds(1))
+        let pair = Pair.open()
         var held: [[UInt8]] = []
         pair.passes = { index, bytes, _ in
             guard index == 0 else { return true }

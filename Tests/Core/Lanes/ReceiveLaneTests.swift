@@ -26,25 +26,23 @@ import Testing
         }
     }
 
-    @Test func sizesOutOfBoundsAreRefused() {
-        for size in [0, -1, 101, Int(UInt32.max)] {
-            var lane = ReceiveLane(chunks: LargeChunks())
-            #expect(throws: WireError.malformed("a message of \(size) bytes, where 1 to 100 are allowed")) {
-                try lane.begin(size: size, limit: 100)
-            }
-        }
-    }
-
-    @Test func theKindOfALargeMessageCountsAgainstTheLimit() throws {
+    @Test func `A large message has 1 byte to the limit, of which its kind is a part`() throws {
         let kind = MessageKind(rawValue: 7)
-        for (size, kind) in [(100, nil), (99, kind)] as [(Int, MessageKind?)] {
+        for (size, kind) in [(1, nil), (100, nil), (99, kind)] as [(Int, MessageKind?)] {
             var lane = ReceiveLane(chunks: LargeChunks())
             try lane.begin(size: size, kind, limit: 100)
             #expect(lane.kind == kind)
         }
-        var lane = ReceiveLane(chunks: LargeChunks())
-        #expect(throws: WireError.malformed("a message of 101 bytes, where 1 to 100 are allowed")) {
-            try lane.begin(size: 100, kind, limit: 100)
+        for (size, kind) in [
+            (0, nil), (-1, nil), (101, nil), (Int(UInt32.max), nil), (100, kind),
+        ] as [(Int, MessageKind?)] {
+            var lane = ReceiveLane(chunks: LargeChunks())
+            let count = size + kind.byteCount
+            #expect(
+                throws: WireError.malformed("a message of \(count) bytes, where 1 to 100 are allowed")
+            ) {
+                try lane.begin(size: size, kind, limit: 100)
+            }
         }
     }
 
@@ -67,37 +65,25 @@ import Testing
         }
     }
 
-    @Test func aMessageInsideAnotherIsRefused() throws {
-        var lane = ReceiveLane(chunks: LargeChunks())
-        try lane.begin(size: 10, limit: 100)
-        #expect(throws: WireError.malformed("a message inside another of its lane")) {
-            try lane.countMessage()
-        }
-        #expect(throws: WireError.malformed("a message inside another of its lane")) {
-            try lane.begin(size: 10, limit: 100)
-        }
-        #expect(lane.received == 0)
-    }
-
-    @Test func piecesWithoutAMessageAreRefused() throws {
+    @Test func `Pieces come after their message was announced, fill it, and nothing comes between`() throws {
         var lane = ReceiveLane(chunks: LargeChunks())
         #expect(throws: WireError.malformed("a piece without a message")) { try append([1], to: &lane) }
         try lane.begin(size: 3, limit: 100)
+        let inside = WireError.malformed("a message inside another of its lane")
+        #expect(throws: inside) { try lane.countMessage() }
+        #expect(throws: inside) { try lane.begin(size: 10, limit: 100) }
         #expect(try append([1, 2], to: &lane) == nil)
         #expect(throws: WireError.malformed("pieces that are longer than their message")) {
             try append([3, 4], to: &lane)
         }
+        #expect(lane.received == 0)
     }
 
     @Test func onlyOneFrameMayExceedTheGrant() {
         var lane = ReceiveLane(chunks: LargeChunks())
         #expect(lane.grant(window: 100, unread: 0) == 100)
-        let exact = lane.count(99, frameLimit: 50)
-        #expect(exact)
-        let over = lane.count(1 + 50 + 8, frameLimit: 50)
-        #expect(over)
-        let twice = lane.count(1, frameLimit: 50)
-        #expect(!twice)
+        let isAllowed = [99, 1 + 50 + 8, 1].map { lane.count($0, frameLimit: 50) }
+        #expect(isAllowed == [true, true, false])
     }
 
     @Test func grantsNeverShrinkAndFollowWhatIsRead() {

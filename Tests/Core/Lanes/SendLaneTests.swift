@@ -2,12 +2,46 @@ import Testing
 
 @testable import NighCore
 
+/// A send lane with what it needs to write, and what it has written.
+private struct LaneBench {
+    var lane: SendLane
+    var pool: LaneChunks
+    var header = ControlWriter()
+    var queue = ByteQueue()
+    let pieceLimit: Int
+
+    init(
+        _ name: Lane = .main, chunks: LargeChunks = LargeChunks(), small: Int = 512, large: Int = 4_096,
+        pieceLimit: Int = 16_384
+    ) {
+        lane = SendLane(lane: name, chunks: chunks)
+        pool = LaneChunks(smallSize: small, largeSize: large, keepAtMost: 8)
+        self.pieceLimit = pieceLimit
+    }
+
+    mutating func append(_ bytes: [UInt8]) { bytes.withUnsafeBytes { lane.append($0, pool: &pool) } }
+    mutating func append(_ count: Int) { append([UInt8](repeating: 1, count: count)) }
+    mutating func append(large count: Int, of kind: MessageKind? = nil, isCopy: Bool = false) {
+        lane.append(large: ByteSlice([UInt8](repeating: 1, count: count)), of: kind, isCopy: isCopy)
+    }
+
+    @discardableResult
+    mutating func gather(budget: Int = 1 << 20, granted: UInt64 = .max) -> Int {
+        lane.gather(into: &queue, budget: budget, granted: granted, pieceLimit: pieceLimit, header: &header)
+    }
+
+    @discardableResult
+    mutating func acknowledge(upTo count: UInt64) -> Int { lane.acknowledge(upTo: count, pool: &pool) }
+
+    /// The chunks in which what was gathered lies.
+    var chunks: [Chunk] { (0..<queue.sliceCount).map { queue[$0].chunk } }
+}
+
 /// A send lane beside a simple model of it, which keeps every message and every count.
 private struct ModelledLane {
-    var lane = SendLane(lane: .main, chunks: LargeChunks())
-    var pool = LaneChunks(smallSize: 512, largeSize: 512, keepAtMost: 8)
-    var header = ControlWriter()
-    let pieceLimit = 100
+    private var bench = LaneBench(large: 512, pieceLimit: 100)
+    var lane: SendLane { bench.lane }
+    var pieceLimit: Int { bench.pieceLimit }
 
     /// All messages that were ever accepted.
     var messages: [[UInt8]] = []
@@ -19,46 +53,40 @@ private struct ModelledLane {
     var outstanding = 0
 
     mutating func append(_ bytes: [UInt8]) {
+        guard bytes.count <= pieceLimit else { return append(large: bytes, isCopy: true) }
         messages.append(bytes)
         outstanding += SendLane.cost(of: bytes.count)
-        if bytes.count > pieceLimit {
-            lane.append(large: ByteSlice(bytes), isCopy: true)
-        } else {
-            bytes.withUnsafeBytes { lane.append($0, pool: &pool) }
-        }
+        bench.append(bytes)
     }
 
-    mutating func appendReference(_ bytes: [UInt8]) {
+    mutating func append(large bytes: [UInt8], isCopy: Bool) {
         messages.append(bytes)
         outstanding += SendLane.cost(of: bytes.count)
-        lane.append(large: ByteSlice(bytes), isCopy: false)
+        bench.lane.append(large: ByteSlice(bytes), isCopy: isCopy)
     }
 
     mutating func appendEncoded(_ several: [[UInt8]]) {
         let encoded = several.flatMap { Frames.frame(.message, $0) }
         messages += several
         outstanding += encoded.count
-        lane.append(encoded: ByteSlice(encoded), messages: several.count)
+        bench.lane.append(encoded: ByteSlice(encoded), messages: several.count)
     }
 
     mutating func gather(budget: Int, granted: UInt64) -> Int {
-        var queue = ByteQueue()
-        let before = wire.count
-        let given = lane.gather(
-            into: &queue, budget: budget, granted: granted, pieceLimit: pieceLimit, header: &header)
-        wire += queue.bytes
-        #expect(given == wire.count - before)
-        #expect(lane.sentOnLink == UInt64(wire.count))
+        bench.queue.removeAll()
+        let given = bench.gather(budget: budget, granted: granted)
+        wire += bench.queue.bytes
+        #expect(given == bench.queue.byteCount && lane.sentOnLink == UInt64(wire.count))
         return given
     }
 
     mutating func acknowledge(upTo count: Int) {
         acknowledged = count
-        outstanding -= lane.acknowledge(upTo: UInt64(count), pool: &pool)
+        outstanding -= bench.acknowledge(upTo: UInt64(count))
     }
 
     mutating func startLink() {
-        let resent = lane.startLink()
+        let resent = bench.lane.startLink()
         #expect(resent == UInt64(everSent - acknowledged))
         wire = []
         firstOnLink = acknowledged
@@ -100,10 +128,8 @@ private struct ModelledLane {
         try #require(isAsExpected, comment())
         let sent = sentWhole
         everSent = max(everSent, sent)
-        try #require(lane.sent == UInt64(sent), comment())
-        try #require(lane.everSent == UInt64(everSent), comment())
-        try #require(lane.accepted == UInt64(messages.count), comment())
-        try #require(lane.acknowledged == UInt64(acknowledged), comment())
+        let counts = [lane.sent, lane.everSent, lane.accepted, lane.acknowledged]
+        try #require(counts == [sent, everSent, messages.count, acknowledged].map { UInt64($0) }, comment())
         try #require(lane.hasUnsent == (sent < messages.count), comment())
         try #require(lane.isEmpty == (acknowledged == messages.count), comment())
         try #require(lane.heldCost == outstanding, comment())
@@ -114,12 +140,11 @@ private struct ModelledLane {
 @Suite struct SendLaneTests {
     /// Worlds check `isConsistent`, so it must be false when the counts are wrong.
     @Test func anAcknowledgementOfAnUnsentMessageIsInconsistent() {
-        var pool = LaneChunks(smallSize: 1_024, largeSize: 1_024, keepAtMost: 4)
-        var lane = SendLane(lane: .main, chunks: LargeChunks())
-        lane.append(large: ByteSlice([1, 2, 3]), isCopy: false)
-        #expect(lane.isConsistent)
-        _ = lane.acknowledge(upTo: 1, pool: &pool)
-        #expect(!lane.isConsistent)
+        var bench = LaneBench()
+        bench.append(large: 3)
+        #expect(bench.lane.isConsistent)
+        bench.acknowledge(upTo: 1)
+        #expect(!bench.lane.isConsistent)
     }
 
     @Test(arguments: 0..<60)
@@ -132,7 +157,9 @@ private struct ModelledLane {
             case 0...2: model.append(Frames.random(Int.random(in: 0...100, using: &generator), &generator))
             case 3: model.append(Frames.random(Int.random(in: 101...700, using: &generator), &generator))
             case 4 where generator.oneIn(2):
-                model.appendReference(Frames.random(Int.random(in: 1...100, using: &generator), &generator))
+                model.append(
+                    large: Frames.random(Int.random(in: 1...100, using: &generator), &generator),
+                    isCopy: false)
             case 4:
                 let count = Int.random(in: 1...4, using: &generator)
                 model.appendEncoded((0..<count).map { _ in Frames.random(20, &generator) })
@@ -169,220 +196,143 @@ private struct ModelledLane {
         #expect(model.outstanding == 0)
     }
 
-    @Test func theAnnouncementOfALargeMessageIsWrittenOnce() {
-        for budget in 1...16 {
-            var model = ModelledLane()
-            model.append([UInt8](repeating: 5, count: 250))
-            _ = model.gather(budget: budget, granted: .max)
-            while model.gather(budget: budget, granted: .max) > 0 {}
-            #expect(model.wire == model.expected, "budget \(budget)")
-        }
-    }
-
-    @Test func aReferenceThatFitsIsOneFrameAndIsSentAgainAfterABreak() throws {
-        var model = ModelledLane()
-        let messages = (1...4).map { [UInt8](repeating: $0, count: 60) }
-        model.appendReference(messages[0])
-        model.append(messages[1])
-        model.appendReference(messages[2])
-        model.appendReference(messages[3])
-        #expect(model.gather(budget: 129, granted: .max) == 192)
-        try model.check("three of four")
-        model.acknowledge(upTo: 1)
-        model.startLink()
-        #expect(model.gather(budget: 1_000, granted: .max) == 192)
-        #expect(model.wire == messages[1...].flatMap { Frames.frame(.message, $0) })
-        try model.check("the rest again")
-        model.acknowledge(upTo: 4)
-        try model.check("all")
-        #expect(model.outstanding == 0)
-    }
-
-    @Test func largePayloadsAreReferencedInsteadOfCopied() {
-        let payload = ByteSlice([UInt8](repeating: 1, count: 16 << 10))
-        func refers(to count: Int, pieceLimit: Int = 16 << 10) -> Bool {
-            SendLane.refersTo(payload[0..<count], pieceLimit: pieceLimit)
-        }
-        #expect(refers(to: 16 << 10))
-        #expect(refers(to: 12 << 10))
-        #expect(!refers(to: (12 << 10) - 1))
-        #expect(refers(to: (8 << 10) + 1, pieceLimit: 8 << 10))
-        let part = ByteSlice([UInt8](repeating: 1, count: 80 << 10))[0..<16 << 10]
-        #expect(!SendLane.refersTo(part, pieceLimit: 16 << 10), "it would keep five times as much")
-        #expect(SendLane.refersTo(part, pieceLimit: 8 << 10))
-    }
-
-    @Test func aPayloadOfAtLeastAQuarterOfItsChunkIsReferenced() {
-        for (capacity, isReferenced) in [(64 << 10, true), ((64 << 10) + 4, false)] {
-            let part = ByteSlice([UInt8](repeating: 1, count: capacity))[0..<16 << 10]
-            #expect(SendLane.refersTo(part, pieceLimit: 16 << 10) == isReferenced, "of \(capacity) bytes")
-        }
+    /// A reference keeps its whole chunk in memory, so the payload has to be at least a quarter of it.
+    @Test(arguments: [
+        (16_384, 16_384, 16_384, true), (12_288, 16_384, 16_384, true), (12_287, 16_384, 16_384, false),
+        (8_193, 16_384, 8_192, true), (16_384, 81_920, 16_384, false), (16_384, 81_920, 8_192, true),
+        (16_384, 65_536, 16_384, true), (16_384, 65_540, 16_384, false),
+    ])
+    func largePayloadsAreReferencedInsteadOfCopied(
+        count: Int, chunkSize: Int, pieceLimit: Int, isReferenced: Bool
+    ) {
+        let payload = ByteSlice([UInt8](repeating: 1, count: chunkSize))[0..<count]
+        #expect(SendLane.refersTo(payload, pieceLimit: pieceLimit) == isReferenced)
     }
 
     /// Header, size and kind have 9 bytes. If what is allowed ends there, nothing may follow.
     @Test func theAnnouncementOfALargeMessageCountsWithItsKind() {
         for kind in [nil, MessageKind(rawValue: 7)] {
-            var lane = SendLane(lane: .main, chunks: LargeChunks())
-            var pool = LaneChunks(smallSize: 512, largeSize: 512, keepAtMost: 4)
-            var header = ControlWriter()
-            var queue = ByteQueue()
-            lane.append(large: ByteSlice([UInt8](repeating: 1, count: 300)), of: kind, isCopy: false)
+            var bench = LaneBench(pieceLimit: 100)
+            bench.append(large: 300, of: kind)
             let announcement = 8 + kind.byteCount
             // What is left are three pieces with their headers.
-            let steps: [(granted: Int, given: Int)] = [
-                (announcement, announcement), (announcement, 0), (1_000, 312),
-            ]
-            for step in steps {
-                let given = lane.gather(
-                    into: &queue, budget: 1 << 20, granted: UInt64(step.granted), pieceLimit: 100,
-                    header: &header)
-                #expect(given == step.given)
-                #expect(lane.sentOnLink == UInt64(queue.byteCount))
+            for (granted, given) in [(announcement, announcement), (announcement, 0), (1_000, 312)] {
+                #expect(bench.gather(granted: UInt64(granted)) == given)
+                #expect(bench.lane.sentOnLink == UInt64(bench.queue.byteCount))
             }
             let begin: [UInt8] = [0, 0, 1, 44] + (kind.map { [$0.rawValue] } ?? [])
-            #expect(queue.bytes.prefix(announcement).elementsEqual(Frames.frame(.begin, begin)))
-            let freed = lane.acknowledge(upTo: 1, pool: &pool)
-            #expect(freed == SendLane.cost(of: 300 + kind.byteCount))
+            #expect(bench.queue.bytes.prefix(announcement).elementsEqual(Frames.frame(.begin, begin)))
+            #expect(bench.acknowledge(upTo: 1) == SendLane.cost(of: 300 + kind.byteCount))
         }
     }
 
     @Test func aReferenceWithAKindTravelsInPiecesAlsoIfItFitsIntoAFrame() {
-        var lane = SendLane(lane: .bulk, chunks: LargeChunks())
-        var header = ControlWriter()
-        var queue = ByteQueue()
-        let payload = [UInt8](repeating: 1, count: 100)
-        lane.append(large: ByteSlice(payload), of: MessageKind(rawValue: 7), isCopy: false)
-        _ = lane.gather(into: &queue, budget: 1 << 20, granted: .max, pieceLimit: 100, header: &header)
-        let begin: [UInt8] = [0, 0, 0, 100, 7]
-        #expect(queue.bytes == Frames.frame(.bulkBegin, begin) + Frames.frame(.bulkPiece, payload))
+        var bench = LaneBench(.bulk, pieceLimit: 100)
+        bench.append(large: 100, of: MessageKind(rawValue: 7))
+        bench.gather()
+        let piece = Frames.frame(.bulkPiece, [UInt8](repeating: 1, count: 100))
+        #expect(bench.queue.bytes == Frames.frame(.bulkBegin, [0, 0, 0, 100, 7]) + piece)
     }
 
     @Test func noFrameBeginsOnceTheRoomIsUsedUp() {
         for (room, frames) in [(104, 1), (105, 2), (208, 2)] {
-            var model = ModelledLane()
-            for number in 0..<5 as Range<UInt8> { model.append([UInt8](repeating: number, count: 100)) }
-            let given = model.gather(budget: room, granted: .max)
-            #expect(given == frames * 104, "\(room) bytes")
+            var bench = LaneBench()
+            for _ in 0..<5 { bench.append(100) }
+            #expect(bench.gather(budget: room) == frames * 104, "\(room) bytes")
         }
     }
 
     @Test func messagesThatLieDirectlyBehindAReferencedOneStayThemselves() {
-        var lane = SendLane(lane: .main, chunks: LargeChunks())
-        var header = ControlWriter()
-        var queue = ByteQueue()
+        var bench = LaneBench(pieceLimit: 1_000)
         let payload = [UInt8](repeating: 1, count: 300)
         let encoded = Frames.frame(.message, [2, 3])
         let bytes = ByteSlice(payload + encoded)
-        lane.append(large: bytes[0..<300], isCopy: false)
-        lane.append(encoded: bytes[300..<bytes.count], messages: 1)
-        _ = lane.gather(into: &queue, budget: 1 << 20, granted: .max, pieceLimit: 1_000, header: &header)
-        #expect(queue.bytes == Frames.frame(.message, payload) + encoded)
+        bench.lane.append(large: bytes[0..<300], isCopy: false)
+        bench.lane.append(encoded: bytes[300..<bytes.count], messages: 1)
+        bench.gather()
+        #expect(bench.queue.bytes == Frames.frame(.message, payload) + encoded)
     }
 
     @Test func nothingIsSentWithoutAGrant() {
-        var model = ModelledLane()
-        model.append([1])
-        #expect(model.gather(budget: 1_000, granted: 0) == 0)
-        #expect(model.gather(budget: 0, granted: .max) == 0)
-        #expect(model.gather(budget: 1_000, granted: 1) == 5)
-        model.append([2])
-        #expect(model.gather(budget: 1_000, granted: 5) == 0)
-        #expect(model.gather(budget: -1, granted: .max) == 0)
-        #expect(model.gather(budget: .max, granted: .max) == 5)
+        var bench = LaneBench()
+        bench.append(1)
+        for (budget, granted, given) in [(1_000, 0, 0), (0, .max, 0), (1_000, 1, 5)] as [(Int, UInt64, Int)] {
+            #expect(bench.gather(budget: budget, granted: granted) == given)
+        }
+        bench.append(1)
+        for (budget, granted, given) in [(1_000, 5, 0), (-1, .max, 0), (.max, .max, 5)]
+            as [(Int, UInt64, Int)]
+        {
+            #expect(bench.gather(budget: budget, granted: granted) == given)
+        }
     }
 
+    // MARK: Memory
+
     @Test func chunksAreReusedInSteadyState() {
-        var lane = SendLane(lane: .main, chunks: LargeChunks())
-        var pool = LaneChunks(smallSize: 1_024, largeSize: 4_096, keepAtMost: 8)
-        var header = ControlWriter()
+        var bench = LaneBench(small: 1_024)
         var chunks: Set<ObjectIdentifier> = []
-        var count: UInt64 = 0
-        let message = [UInt8](repeating: 1, count: 60)
-        for _ in 0..<2_000 {
-            for _ in 0..<8 { message.withUnsafeBytes { lane.append($0, pool: &pool) } }
-            count += 8
-            var queue = ByteQueue()
-            _ = lane.gather(
-                into: &queue, budget: 1 << 20, granted: .max, pieceLimit: 16_384, header: &header)
-            if let slice = queue.first { chunks.insert(ObjectIdentifier(slice.chunk)) }
-            queue.removeAll()
-            #expect(lane.acknowledge(upTo: count - 3, pool: &pool) > 0)
+        for count in stride(from: 8, through: 16_000 as UInt64, by: 8) {
+            for _ in 0..<8 { bench.append(60) }
+            bench.gather()
+            if let slice = bench.queue.first { chunks.insert(ObjectIdentifier(slice.chunk)) }
+            bench.queue.removeAll()
+            #expect(bench.acknowledge(upTo: count - 3) > 0)
         }
         #expect(chunks.count <= 3, "each turn took a new chunk: \(chunks.count)")
     }
 
     @Test func theMemoryOfLargeCopiesIsReusedInSteadyState() {
         let large = LargeChunks()
-        var lane = SendLane(lane: .main, chunks: large)
-        var pool = LaneChunks(smallSize: 4_096, largeSize: 4_096, keepAtMost: 8)
-        var header = ControlWriter()
+        var bench = LaneBench(chunks: large)
         var chunks: Set<ObjectIdentifier> = []
         let message = [UInt8](repeating: 1, count: 100_000)
         for count in 1...50 as ClosedRange<UInt64> {
             let copy = message.withUnsafeBytes { large.slice(of: $0) }
             chunks.insert(ObjectIdentifier(copy.chunk))
-            lane.append(large: copy, isCopy: true)
-            var queue = ByteQueue()
-            _ = lane.gather(
-                into: &queue, budget: 1 << 20, granted: .max, pieceLimit: 16_384, header: &header)
-            queue.removeAll()
-            _ = lane.acknowledge(upTo: count - 1, pool: &pool)
+            bench.lane.append(large: copy, isCopy: true)
+            bench.gather()
+            bench.queue.removeAll()
+            bench.acknowledge(upTo: count - 1)
         }
         #expect(chunks.count <= 3, "\(chunks.count) chunks for two messages under way")
     }
 
     @Test func payloadsOwnedByTheProgramAreNotRecycled() {
         let large = LargeChunks()
-        var lane = SendLane(lane: .main, chunks: large)
-        var pool = LaneChunks(smallSize: 4_096, largeSize: 4_096, keepAtMost: 8)
-        var header = ControlWriter()
-        lane.append(large: ByteSlice([UInt8](repeating: 1, count: 100_000)), isCopy: false)
-        var queue = ByteQueue()
-        _ = lane.gather(into: &queue, budget: 1 << 20, granted: .max, pieceLimit: 16_384, header: &header)
-        _ = lane.acknowledge(upTo: 1, pool: &pool)
+        var bench = LaneBench(chunks: large)
+        bench.append(large: 100_000)
+        bench.gather()
+        bench.acknowledge(upTo: 1)
         #expect(large.isEmpty)
     }
 
     @Test func aChunkAroundALargeMessageIsReused() {
-        var lane = SendLane(lane: .main, chunks: LargeChunks())
-        var pool = LaneChunks(smallSize: 512, largeSize: 1_024, keepAtMost: 4)
-        var header = ControlWriter()
-        func append() {
-            [UInt8](repeating: 1, count: 200).withUnsafeBytes { lane.append($0, pool: &pool) }
-        }
-        append()
-        lane.append(large: ByteSlice([UInt8](repeating: 2, count: 20_000)), isCopy: true)
-        append()
-        append()
-        var queue = ByteQueue()
-        _ = lane.gather(into: &queue, budget: 1 << 20, granted: .max, pieceLimit: 16_384, header: &header)
-        let used = Set(
-            (0..<queue.sliceCount).map { queue[$0].chunk }.filter { [512, 1_024].contains($0.capacity) }
-                .map { ObjectIdentifier($0) })
+        var bench = LaneBench(large: 1_024)
+        bench.append(200)
+        bench.append(large: 20_000, isCopy: true)
+        bench.append(200)
+        bench.append(200)
+        bench.gather()
+        let used = Set(bench.chunks.filter { [512, 1_024].contains($0.capacity) }.map(ObjectIdentifier.init))
         #expect(used.count == 2)
-        queue.removeAll()
-        for count in 1...4 { _ = lane.acknowledge(upTo: UInt64(count), pool: &pool) }
-        let (first, second) = (pool.take(withRoom: 1, isFirst: true), pool.take(withRoom: 1, isFirst: false))
-        #expect(used == [ObjectIdentifier(first), ObjectIdentifier(second)])
+        bench.queue.removeAll()
+        for count in 1...4 as ClosedRange<UInt64> { bench.acknowledge(upTo: count) }
+        let again = [true, false].map { bench.pool.take(withRoom: 1, isFirst: $0) }
+        #expect(used == Set(again.map(ObjectIdentifier.init)))
     }
 
     @Test func anEmptyLaneBeginsWithASmallChunkAndGoesOnInLargeOnes() {
-        var lane = SendLane(lane: .main, chunks: LargeChunks())
-        var pool = LaneChunks(smallSize: 256, largeSize: 4_096, keepAtMost: 4)
-        var header = ControlWriter()
-        /// Appends messages, acknowledges them, and returns the sizes of the chunks in which they were written.
-        func capacities(ofMessages sizes: [Int]) -> [Int] {
-            for size in sizes {
-                [UInt8](repeating: 1, count: size).withUnsafeBytes { lane.append($0, pool: &pool) }
-            }
-            var queue = ByteQueue()
-            _ = lane.gather(into: &queue, budget: 1 << 20, granted: .max, pieceLimit: 16_384, header: &header)
-            _ = lane.acknowledge(upTo: lane.accepted, pool: &pool)
-            return (0..<queue.sliceCount).map { queue[$0].chunk.capacity }
+        var bench = LaneBench(small: 256)
+        // A message of 300 bytes does not fit into a small chunk. Each time, the lane is empty again.
+        for (sizes, capacities) in [
+            ([100], [256]), ([100, 100, 100, 100], [256, 4_096]), ([300], [4_096]), ([100], [256]),
+        ] {
+            for size in sizes { bench.append(size) }
+            bench.queue.removeAll()
+            bench.gather()
+            bench.acknowledge(upTo: bench.lane.accepted)
+            #expect(bench.chunks.map(\.capacity) == capacities)
         }
-        #expect(capacities(ofMessages: [100]) == [256])
-        #expect(capacities(ofMessages: [100, 100, 100, 100]) == [256, 4_096])
-        #expect(capacities(ofMessages: [300]) == [4_096], "it does not fit into a small one")
-        #expect(capacities(ofMessages: [100]) == [256], "the lane was empty again")
     }
 }

@@ -4,16 +4,18 @@ import Testing
 
 /// The stream tables of two sides, and the link between them, which can be cut.
 final class StreamPair {
-    final class Side: StreamAttention, @unchecked Sendable {
+    final class Side {
         let table: StreamTable
         var opened: [ByteStream] = []
-        /// Confined to the test's thread, hence `@unchecked Sendable`.
-        var attended: [StreamPort] = []
+        private var attended: [StreamPort] = []
         var header = ControlWriter()
         /// What the present link was given and the other side has not read.
         var wire = ByteQueue()
         /// When what comes now comes.
         var now = Moment(nanoseconds: 0)
+
+        /// The streams that this side has opened, which would be cancelled if nobody kept them.
+        private var kept: [ByteStream] = []
 
         private final class Relay: StreamAttention, @unchecked Sendable {
             // Confined to the test's thread.
@@ -22,24 +24,19 @@ final class StreamPair {
         }
 
         init(isOdd: Bool, ours: StreamTerms, theirs: StreamTerms, pieceLimit: Int) {
-            let relay = Relay()
+            let (relay, hello) = (Relay(), Frames.hello(seed: isOdd ? 1 : 2))
             table = StreamTable(
                 StreamTable.Agreement(
-                    peer: Frames.hello(seed: isOdd ? 1 : 2).peer,
-                    identity: Frames.hello(seed: isOdd ? 1 : 2).peer, peerName: Frames.hello().name,
-                    isOdd: isOdd,
-                    ours: ours, theirs: theirs, pieceLimit: pieceLimit),
+                    peer: hello.peer, identity: hello.peer, peerName: hello.name, isOdd: isOdd, ours: ours,
+                    theirs: theirs, pieceLimit: pieceLimit),
                 largeChunks: LargeChunks(), chunks: PeerPort.makeChunks(), attention: relay)
             relay.side = self
         }
 
-        func attend(to stream: StreamPort) { attended.append(stream) }
-
-        /// Whether a task waits for bytes of a stream.
-        func hasReader(of stream: ByteStream) -> Bool { stream.port.hasReader }
-
+        @discardableResult
         func open(_ name: String, for purpose: StreamPurpose = .program) throws(NighError) -> ByteStream {
-            ByteStream(try table.open(named: name, for: purpose))
+            kept.append(ByteStream(try table.open(named: name, for: purpose)))
+            return kept[kept.count - 1]
         }
 
         /// Writes up to `budget` bytes of frames to the link.
@@ -47,6 +44,9 @@ final class StreamPair {
             while let port = attended.popLast() { table.attend(to: port) }
             _ = table.gather(into: &wire, budget: budget, header: &header)
         }
+
+        /// The frames on the link, cut apart.
+        var frames: [[UInt8]] { StreamPair.frames(in: wire.bytes) }
 
         /// Takes one frame.
         func receive(_ frame: [UInt8]) throws(WireError) {
@@ -58,19 +58,37 @@ final class StreamPair {
             }
             if let port { opened.append(ByteStream(port)) }
         }
+
+        /// Takes a control frame of a stream.
+        func receive(_ control: StreamControl, for number: UInt32) throws(WireError) {
+            try receive(Frames.frame(.streamControl, control.payload(for: number)))
+        }
     }
 
     let odd: Side
     let even: Side
 
-    /// - Parameter pieceLimit: the longest payload of a frame that both sides accept.
+    /// - Parameters:
+    ///   - purposes: those of which the even side accepts streams.
+    ///   - oddPurposes: those of which the odd side does, if they are others.
+    ///   - pieceLimit: the longest payload of a frame that both sides accept.
     init(
-        _ odd: StreamTerms = StreamTerms(streams: 4, window: 10_000), _ even: StreamTerms? = nil,
-        pieceLimit: Int = 16_384
+        streams: Int = 4, window: Int = 10_000, for purposes: [StreamPurpose] = [],
+        odd oddPurposes: [StreamPurpose]? = nil, pieceLimit: Int = 16_384
     ) {
-        let even = even ?? odd
+        let even = StreamTerms(streams: streams, window: window, for: purposes)
+        let odd = StreamTerms(streams: streams, window: window, for: oddPurposes ?? purposes)
         self.odd = Side(isOdd: true, ours: odd, theirs: even, pieceLimit: pieceLimit)
         self.even = Side(isOdd: false, ours: even, theirs: odd, pieceLimit: pieceLimit)
+    }
+
+    /// Opens a stream from the odd side; returns its two ends.
+    func open(
+        _ name: String = "x", for purpose: StreamPurpose = .program
+    ) throws -> (odd: ByteStream, even: ByteStream) {
+        let stream = try odd.open(name, for: purpose)
+        try settle()
+        return (stream, try #require(even.opened.last))
     }
 
     /// What streams carry is a part of this. A debug build takes long to make a byte, so it makes them once.
@@ -97,7 +115,7 @@ final class StreamPair {
     @discardableResult
     func carry(from sender: Side, to receiver: Side, frames count: Int = .max) throws -> Int {
         sender.write()
-        let frames = Self.frames(in: sender.wire.bytes)
+        let frames = sender.frames
         let carried = frames.prefix(count)
         for frame in carried { try receiver.receive(frame) }
         #expect(receiver.table.isConsistent)

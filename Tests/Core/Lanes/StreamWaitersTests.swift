@@ -3,9 +3,8 @@ import Testing
 
 @testable import NighCore
 
-/// Tasks that wait for a stream.
 @Suite("A task that waits for a stream") struct StreamWaitersTests {
-    private let pair = StreamPair(StreamTerms(streams: 4, window: 10_000))
+    private let pair = StreamPair()
 
     /// The rounds in which a thread was asked to wake the readers of a stream, and those in which it has.
     private final class Rounds: Sendable {
@@ -17,8 +16,7 @@ import Testing
     /// hundred rounds or so, and this test would never end.
     @Test("may be cancelled by another thread while bytes come: neither thread stops")
     func cancelledWhileWoken() async throws {
-        let stream = try pair.odd.open("stream")
-        let port = stream.port
+        let port = try pair.odd.open("stream").port
         let (rounds, last) = (Rounds(), 1_000)
         let thread = LoopThread()
         try thread.start {
@@ -39,13 +37,11 @@ import Testing
             await reader.value
         }
         thread.join()
-        withExtendedLifetime(stream) {}
     }
 
     @Test("is resumed once, with all others that wait for the same")
     func all() async throws {
-        let stream = try pair.odd.open("stream")
-        let port = stream.port
+        let port = try pair.odd.open("stream").port
         let readers = (0..<3).map { _ in Task { await port.waitForBytes() } }
         let cancelled = Task { await port.waitForBytes() }
         while !port.hasReader { await Task.yield() }
@@ -54,6 +50,5 @@ import Testing
         port.receivedFinish()
         for reader in readers { await reader.value }
         #expect(!port.hasReader)
-        withExtendedLifetime(stream) {}
     }
 }

@@ -43,29 +43,25 @@ import Testing
     @Test("A delegation for another key, service or incarnation, or with a changed signature, ends the link")
     func forged() throws {
         let mallory = Identity.ephemeral(seed: 4)
-        var replayed = hello(of: mallory)
-        replayed.delegation = hello(of: Self.session).delegation
-        var otherService = hello(of: Self.session)
-        otherService.delegation = Self.session.delegation(service: "other", incarnation: 7)
-        var otherIncarnation = hello(of: Self.session)
-        otherIncarnation.delegation = Self.session.delegation(service: "test", incarnation: 8)
-        var otherIdentity = hello(of: Self.session)
-        otherIdentity.delegation = otherIdentity.delegation.map {
-            Delegation(publicKey: Self.lynx.publicKey, signature: $0.signature)
-        }
-        var changed = hello(of: Self.session)
-        changed.delegation = changed.delegation.map {
-            var signature = $0.signature
-            signature[40] ^= 1
-            return Delegation(publicKey: $0.publicKey, signature: signature)
-        }
-        let attacks: [(String, Identity, Hello)] = [
-            ("another's delegation", mallory, replayed), ("of another service", Self.session, otherService),
-            ("of another incarnation", Self.session, otherIncarnation),
-            ("of another identity", Self.session, otherIdentity),
-            ("a changed signature", Self.session, changed),
+        let own = try #require(hello(of: Self.session).delegation)
+        var changed = own.signature
+        changed[40] ^= 1
+        let attacks: [(String, Identity, Delegation?)] = [
+            ("another's delegation", mallory, own),
+            ("of another service", Self.session, Self.session.delegation(service: "other", incarnation: 7)),
+            (
+                "of another incarnation", Self.session,
+                Self.session.delegation(service: "test", incarnation: 8)
+            ),
+            (
+                "of another identity", Self.session,
+                Delegation(publicKey: Self.lynx.publicKey, signature: own.signature)
+            ),
+            ("a changed signature", Self.session, Delegation(publicKey: own.publicKey, signature: changed)),
         ]
-        for (attack, key, hello) in attacks {
+        for (attack, key, delegation) in attacks {
+            var hello = hello(of: key)
+            hello.delegation = delegation
             let pair = try link(key, hello)
             #expect(pair.accepting.closed?.cause == .insecure(.claimsAnotherIdentity), "\(attack)")
             #expect(pair.dialling.closed?.code == .claimsAnotherPeer, "\(attack)")
@@ -123,33 +119,15 @@ import Testing
         #expect(pair.accepting.machine.provenIdentity == nil)
     }
 
-    @Test("The page of the protocol has a delegation as it is sent, byte for byte")
-    func page() throws {
-        let session = Self.puma.makeDelegate(withKeyOf: .ephemeral(seed: 3))
-        var hello = Frames.hello(service: "chat")
-        hello.peer = session.peerID
-        hello.incarnation = 0xB2B2_B2B2_B2B2_B2B2
-        hello.delegation = session.delegation(service: "chat", incarnation: hello.incarnation)
-        let block = try ProtocolPage().block(in: "2.7 Several sessions").joined(separator: " ")
-        #expect(try Array(hello.payload.suffix(99)) == PatternOfBytes(block).exact)
-        #expect(hello.provenIdentity == Self.puma.peerID)
-    }
-
-    private func read(_ bytes: [UInt8]) throws(WireError) -> Hello {
-        try ByteSlice(bytes).withUnsafeBytes { raw throws(WireError) in try Hello(reading: raw) }
-    }
-
     @Test("A hello keeps its delegation on the wire, and one that is cut short is malformed")
     func wire() throws {
         let hello = hello(of: Self.session)
-        var writer = FieldWriter()
-        Self.session.delegation(service: "test", incarnation: 7).map {
-            writer.write(raw: $0.publicKey + $0.signature)
-        }
+        let delegation = try #require(hello.delegation)
         let bytes = hello.payload
-        #expect(try read(bytes) == hello)
-        #expect(bytes.suffix(99) == [3, 0, 96] + writer.bytes)
-        let short = bytes.dropLast(99) + [3, 0, 95] + bytes.suffix(95)
-        #expect(throws: WireError.self) { try read(Array(short)) }
+        #expect(try Frames.reading(bytes, Hello.init(reading:)) == hello)
+        #expect(bytes.suffix(99) == [3, 0, 96] + delegation.publicKey + delegation.signature)
+        #expect(throws: WireError.self) {
+            try Frames.reading(bytes.dropLast(99) + [3, 0, 95] + bytes.suffix(95), Hello.init(reading:))
+        }
     }
 }

@@ -36,46 +36,62 @@ final class LinkPair {
         var wire = ByteQueue()
         /// Whether the wire accepts what this end writes, but delivers nothing.
         var isHeldUp = false
+        private let clock: Clock
 
-        init(_ machine: LinkMachine) { self.machine = machine }
+        fileprivate init(_ machine: LinkMachine, _ clock: Clock) {
+            self.machine = machine
+            self.clock = clock
+        }
 
-        func note(_ note: Note, _ now: Moment) {
+        fileprivate func note(_ note: Note) {
             notes.append(note)
-            times.append(now)
+            times.append(clock.now)
         }
 
         /// Feeds bytes to the machine, and records its steps.
-        func receive(_ bytes: [UInt8], now: Moment) { receive(ByteSlice(bytes), now: now) }
+        func receive(_ bytes: [UInt8]) { receive(ByteSlice(bytes)) }
 
-        func receive(_ slice: ByteSlice, now: Moment) {
-            machine.receive(slice, now: now)
-            step(now: now)
+        func receive(_ type: FrameType, _ payload: [UInt8] = []) { receive(Frames.frame(type, payload)) }
+
+        func receive(_ slice: ByteSlice) {
+            machine.receive(slice, now: clock.now)
+            step()
         }
 
-        func step(now: Moment) {
-            while let step = machine.next(now: now) {
+        func ping(_ token: UInt64, _ payload: [UInt8] = []) {
+            machine.ping(token: token, payload: payload, now: clock.now)
+        }
+
+        /// Lets the machine learn the time, and records its steps.
+        func timeArrives() {
+            if machine.timeArrived(now: clock.now) { note(.suspected) }
+            step()
+        }
+
+        func step() {
+            while let step = machine.next(now: clock.now) {
                 switch step {
-                case .secured: note(.secured, now)
-                case .opened: note(.opened, now)
-                case .request(let request, let isResume): note(.request(request, isResume: isResume), now)
-                case .accepted(let acceptance): note(.accepted(acceptance), now)
-                case .refused(let refusal): note(.refused(refusal), now)
-                case .crossed(let context): note(.crossed(context), now)
-                case .introduced(let introduction): note(.introduced(introduction), now)
-                case .pairing(let message): note(.pairing(message), now)
-                case .acknowledged: note(.acknowledged(machine.peerStanding), now)
-                case .message(let lane, let frame): note(.message(lane, Array(frame.bytes)), now)
+                case .secured: note(.secured)
+                case .opened: note(.opened)
+                case .request(let request, let isResume): note(.request(request, isResume: isResume))
+                case .accepted(let acceptance): note(.accepted(acceptance))
+                case .refused(let refusal): note(.refused(refusal))
+                case .crossed(let context): note(.crossed(context))
+                case .introduced(let introduction): note(.introduced(introduction))
+                case .pairing(let message): note(.pairing(message))
+                case .acknowledged: note(.acknowledged(machine.peerStanding))
+                case .message(let lane, let frame): note(.message(lane, Array(frame.bytes)))
                 case .kindMessage(let lane, let kind, let frame):
-                    note(.kindMessage(lane, kind, Array(frame.bytes)), now)
-                case .begin(let lane, let size, let kind): note(.begin(lane, size, kind), now)
-                case .piece(let lane, let frame): note(.piece(lane, Array(frame.bytes)), now)
-                case .unreliable(let frame): note(.unreliable(Array(frame.bytes)), now)
-                case .streamData(let frame): note(.streamData(Array(frame.bytes)), now)
-                case .streamControl(let frame, _): note(.streamControl(frame), now)
+                    note(.kindMessage(lane, kind, Array(frame.bytes)))
+                case .begin(let lane, let size, let kind): note(.begin(lane, size, kind))
+                case .piece(let lane, let frame): note(.piece(lane, Array(frame.bytes)))
+                case .unreliable(let frame): note(.unreliable(Array(frame.bytes)))
+                case .streamData(let frame): note(.streamData(Array(frame.bytes)))
+                case .streamControl(let frame, _): note(.streamControl(frame))
                 case .datagrams: break
-                case .pong(let token, let span): note(.pong(token, span), now)
-                case .responsiveAgain: note(.responsiveAgain, now)
-                case .closed(let end): note(.closed(end), now)
+                case .pong(let token, let span): note(.pong(token, span))
+                case .responsiveAgain: note(.responsiveAgain)
+                case .closed(let end): note(.closed(end))
                 }
             }
         }
@@ -103,18 +119,35 @@ final class LinkPair {
 
     let dialling: End
     let accepting: End
-    var now = Moment(nanoseconds: 1_000)
+    private let clock = Clock()
     private let split: (() -> Int)?
     /// The time that bytes take from one end to the other.
     var latency = Moment.Span.zero
+
+    /// The time for both ends.
+    final class Clock {
+        var now = Moment(nanoseconds: 1_000)
+    }
+
+    var now: Moment {
+        get { clock.now }
+        set { clock.now = newValue }
+    }
 
     init(
         dialling: LinkMachine.Settings = LinkPair.settings(seed: 1), expected: PeerID? = nil,
         accepting: LinkMachine.Settings = LinkPair.settings(seed: 2), split: (() -> Int)? = nil
     ) {
-        self.dialling = End(LinkMachine(side: .dialling, settings: dialling, expected: expected, now: now))
-        self.accepting = End(LinkMachine(side: .accepting, settings: accepting, now: now))
+        let now = clock.now
+        self.dialling = End(
+            LinkMachine(side: .dialling, settings: dialling, expected: expected, now: now), clock)
+        self.accepting = End(LinkMachine(side: .accepting, settings: accepting, now: now), clock)
         self.split = split
+    }
+
+    /// The end of this side, and the other one.
+    func ends(_ side: LinkSide) -> (End, End) {
+        side == .dialling ? (dialling, accepting) : (accepting, dialling)
     }
 
     static func settings(
@@ -130,17 +163,23 @@ final class LinkPair {
     }
 
     /// Returns a pair whose hellos are exchanged and whose first pings are answered.
-    static func open(
-        adjust: (inout LinkTimings) -> Void = { _ in }
-    ) throws -> LinkPair {
-        let pair = LinkPair(
-            dialling: settings(seed: 1, adjust: adjust), accepting: settings(seed: 2, adjust: adjust))
+    static func open(makeChannel: @escaping @Sendable () -> any SecureChannel = { PlaintextChannel() })
+        throws -> LinkPair
+    {
+        let pair = LinkPair(dialling: settings(seed: 1, makeChannel: makeChannel))
         try pair.deliverAll()
         for end in [pair.dialling, pair.accepting] {
             end.notes = []
             end.times = []
         }
         return pair
+    }
+
+    /// Returns how the accepting end of an open link closes because of these bytes, if it does.
+    static func end(after bytes: [UInt8]) throws -> LinkMachine.LinkEnd? {
+        let pair = try open()
+        pair.accepting.receive(bytes)
+        return pair.accepting.closed
     }
 
     struct NeverQuiet: Error {}
@@ -153,7 +192,7 @@ final class LinkPair {
                 from.machine.gather(into: &from.wire, budget: 1 << 20)
                 guard !from.isHeldUp, !from.wire.isEmpty else { continue }
                 now = now + latency
-                while let slice = from.wire.popFirst(atMost: split?() ?? .max) { to.receive(slice, now: now) }
+                while let slice = from.wire.popFirst(atMost: split?() ?? .max) { to.receive(slice) }
                 didMove = true
             }
             if !didMove { return }
@@ -172,12 +211,39 @@ final class LinkPair {
                 return try deliverAll()
             }
             now = max(now, next)
-            for end in [dialling, accepting] {
-                if end.machine.timeArrived(now: now) { end.note(.suspected, now) }
-                end.step(now: now)
-            }
+            for end in [dialling, accepting] { end.timeArrives() }
             try deliverAll()
         }
         throw NeverQuiet()
     }
+}
+
+/// A channel that changes no bytes, counts how often it is told to release memory, and may fail at once.
+final class CountingChannel: SecureChannel {
+    private let inner = PlaintextChannel()
+    private let failure: NighError?
+    private(set) var releases = 0
+    private(set) var receipts = 0
+
+    init(failing failure: NighError? = nil) { self.failure = failure }
+
+    var isEstablished: Bool { inner.isEstablished }
+    var provenPeer: PeerID? { nil }
+    var wasResumed: Bool { false }
+    var heldByteCount: Int { inner.heldByteCount }
+    func begin(wire: inout ByteQueue) throws(NighError) {
+        if let failure { throw failure }
+        inner.begin(wire: &wire)
+    }
+    func receive(_ bytes: ByteSlice, plain: inout ByteQueue, wire: inout ByteQueue) throws(NighError) {
+        receipts += 1
+        inner.receive(bytes, plain: &plain, wire: &wire)
+    }
+    func seal(_ plain: inout ByteQueue, into wire: inout ByteQueue) { inner.seal(&plain, into: &wire) }
+    func end(wire: inout ByteQueue) { inner.end(wire: &wire) }
+    func keyingMaterial(label: String, context: [UInt8], count: Int) -> SecretBytes? { nil }
+    var datagramProtection: DatagramProtection { .checksum }
+    func sendTicket(wire: inout ByteQueue) {}
+    func takeTicket() -> ResumptionTicket? { nil }
+    func releaseIdleMemory() { releases += 1 }
 }

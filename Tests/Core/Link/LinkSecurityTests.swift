@@ -25,9 +25,14 @@ import Testing
             accepting: try accepting ?? settings(Self.accepter))
     }
 
-    @Test func bothSidesKnowTheOthersKey() throws {
+    private func open() throws -> LinkPair {
         let pair = try pair()
         try pair.deliverAll()
+        return pair
+    }
+
+    @Test func bothSidesKnowTheOthersKey() throws {
+        let pair = try open()
         #expect(
             pair.dialling.plainNotes == [.secured, .opened]
                 && pair.accepting.plainNotes == [.secured, .opened])
@@ -41,11 +46,10 @@ import Testing
         arguments: [(5, 0x01), (5, 0x04), (5, 0x80), (6, 0x01), (7, 0x80)], [LinkSide.dialling, .accepting])
     func bothSidesDetectAChangedPreface(_ change: (byte: Int, bits: UInt8), of side: LinkSide) throws {
         let pair = try pair()
-        let (from, to) =
-            side == .dialling ? (pair.dialling, pair.accepting) : (pair.accepting, pair.dialling)
+        let (from, to) = pair.ends(side)
         var bytes = from.gather()
         bytes[change.byte] ^= change.bits
-        to.receive(bytes, now: pair.now)
+        to.receive(bytes)
         try pair.deliverAll()
         #expect(pair.dialling.closed?.cause == .insecure(.prefaceChanged))
         #expect(pair.accepting.closed?.cause == .insecure(.prefaceChanged))
@@ -54,18 +58,17 @@ import Testing
 
     /// From then on, libssl waits for a record that never comes to its end.
     @Test func aLinkWhoseRecordWasMadeLongerIsLost() throws {
-        let pair = try pair()
-        try pair.deliverAll()
+        let pair = try open()
         let start = pair.now
         pair.accepting.isHeldUp = true
-        pair.accepting.machine.ping(token: 1, payload: [1], now: pair.now)
+        pair.accepting.ping(1, [1])
         var bytes = pair.accepting.gather()
         bytes[3] = 0x3F
-        pair.dialling.receive(bytes, now: pair.now)
+        pair.dialling.receive(bytes)
         for _ in 0..<10 where pair.dialling.closed == nil {
             try pair.pass(.seconds(4))
-            pair.accepting.machine.ping(token: 1, payload: [1], now: pair.now)
-            pair.dialling.receive(pair.accepting.gather(), now: pair.now)
+            pair.accepting.ping(1, [1])
+            pair.dialling.receive(pair.accepting.gather())
         }
         #expect(pair.dialling.closed?.cause == .silent)
         #expect(pair.now <= start + .seconds(32))
@@ -75,11 +78,10 @@ import Testing
     @Test(arguments: [LinkSide.dialling, .accepting])
     func aDowngradeIsRefusedByTheSideThatSeesIt(of side: LinkSide) throws {
         let pair = try pair()
-        let (from, to) =
-            side == .dialling ? (pair.dialling, pair.accepting) : (pair.accepting, pair.dialling)
+        let (from, to) = pair.ends(side)
         var bytes = from.gather()
         bytes[5] = Preface.Security.plaintext.rawValue
-        to.receive(bytes, now: pair.now)
+        to.receive(bytes)
         #expect(to.closed?.cause == .noCommonSecurity(theyEncrypt: false))
         try pair.deliverAll()
         #expect(!from.notes.contains(.opened))
@@ -91,8 +93,7 @@ import Testing
             dialling: settings(Self.dialler, isPlain: plain == .dialling),
             accepting: settings(Self.accepter, isPlain: plain == .accepting))
         try pair.deliverAll()
-        let (plainEnd, other) =
-            plain == .dialling ? (pair.dialling, pair.accepting) : (pair.accepting, pair.dialling)
+        let (plainEnd, other) = pair.ends(plain)
         #expect(plainEnd.closed?.cause == .noCommonSecurity(theyEncrypt: true))
         #expect(other.closed?.cause == .noCommonSecurity(theyEncrypt: false))
     }
@@ -104,8 +105,7 @@ import Testing
             dialling: settings(Self.dialler, claiming: liar == .dialling ? victim : nil),
             accepting: settings(Self.accepter, claiming: liar == .accepting ? victim : nil))
         try pair.deliverAll()
-        let (lying, other) =
-            liar == .dialling ? (pair.dialling, pair.accepting) : (pair.accepting, pair.dialling)
+        let (lying, other) = pair.ends(liar)
         #expect(other.closed?.cause == .insecure(.claimsAnotherPeer(victim)))
         #expect(other.closed?.code == .claimsAnotherPeer)
         #expect(lying.closed?.isByPeer == true && lying.closed?.code == .claimsAnotherPeer)
@@ -124,27 +124,9 @@ import Testing
         #expect(pair.accepting.machine.provenPeer == nil && pair.accepting.machine.peerHello == nil)
     }
 
-    /// Changing a bit anywhere ends the link, and nothing in the changed record is accepted.
-    @Test func aChangedBitEndsTheLink() throws {
-        let pair = try pair()
-        try pair.deliverAll()
-        pair.dialling.machine.ping(token: 1, payload: [1, 2, 3], now: pair.now)
-        var bytes = pair.dialling.gather()
-        bytes[bytes.count / 2] ^= 0x10
-        let before = pair.accepting.notes.count
-        pair.accepting.receive(bytes, now: pair.now)
-        #expect(
-            pair.accepting.notes.dropFirst(before).map(\.self) == [
-                .closed(.init(cause: .insecure(.damaged), code: nil, isByPeer: false))
-            ])
-        try pair.deliverAll()
-        #expect(pair.dialling.closed?.cause == .insecure(.refused("bytes were changed on the way")))
-    }
-
     /// One read returns everything that arrived meanwhile, however many writes that was.
     @Test func messagesReadBeforeAChangedBitAreDelivered() throws {
-        let pair = try pair()
-        try pair.deliverAll()
+        let pair = try open()
         let messages: [[UInt8]] = [[1], [2, 2], [3, 3, 3], [4]]
         let writes = messages.map { message in
             message.withUnsafeBytes { pair.dialling.machine.sendUnreliable($0) }
@@ -153,17 +135,17 @@ import Testing
         var bytes = Array(writes.joined())
         bytes[writes[0].count + writes[1].count + 20] ^= 0x10
         let before = pair.accepting.notes.count
-        pair.accepting.machine.ping(token: 1, payload: [], now: pair.now)
+        pair.accepting.ping(1)
         pair.accepting.machine.receive(ByteSlice(bytes), now: pair.now)
         // An answer that is written before all steps were taken does not influence them.
         let alert = pair.accepting.gather()
-        pair.accepting.step(now: pair.now)
+        pair.accepting.step()
         #expect(
             Array(pair.accepting.notes.dropFirst(before)) == [
                 .unreliable([1]), .unreliable([2, 2]),
                 .closed(.init(cause: .insecure(.damaged), code: nil, isByPeer: false)),
             ])
-        pair.dialling.receive(alert, now: pair.now)
+        pair.dialling.receive(alert)
         #expect(pair.dialling.closed?.cause == .insecure(.refused("bytes were changed on the way")))
     }
 
@@ -181,8 +163,7 @@ import Testing
     }
 
     @Test func theKeysOfPacketsBelongToTheConnectionsOfBothSides() throws {
-        let pair = try pair()
-        try pair.deliverAll()
+        let pair = try open()
         let sender = try #require(
             pair.dialling.machine.datagramCiphers(ours: datagramOffer(1), theirs: datagramOffer(2)))
         for (dialling, accepting, opens) in [(1, 2, true), (3, 2, false), (1, 3, false)]
@@ -217,14 +198,13 @@ import Testing
         let secret = try #require(
             channel?.keyingMaterial(label: "EXPORTER-nigh datagrams 1", context: context, count: 64))
         let protection = try #require(channel).datagramProtection
-        let halves = [secret.halves.0, secret.halves.1]
-        let senders = [
-            try #require(pair.dialling.machine.datagramCiphers(ours: ours, theirs: theirs)),
-            try #require(pair.accepting.machine.datagramCiphers(ours: theirs, theirs: ours)),
-        ]
-        for (sender, half) in zip(senders, halves) {
+        for (sender, half) in [
+            (pair.dialling.machine.datagramCiphers(ours: ours, theirs: theirs), secret.halves.0),
+            (pair.accepting.machine.datagramCiphers(ours: theirs, theirs: ours), secret.halves.1),
+        ] {
+            let sealing = try #require(sender).sealing
             let opening = DatagramCipher(protection, secret: half, isSealing: false)
-            #expect(opensPackets(opening, sealedBy: sender.sealing))
+            #expect(opensPackets(opening, sealedBy: sealing))
         }
     }
 }

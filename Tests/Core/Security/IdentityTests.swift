@@ -1,12 +1,7 @@
+import Glibc
 import Testing
 
 @testable import NighCore
-
-/// Decodes hexadecimal digits.
-private func bytes(_ digits: String) -> [UInt8] {
-    let values = digits.map { UInt8($0.hexDigitValue!) }
-    return stride(from: 0, to: values.count, by: 2).map { values[$0] << 4 | values[$0 + 1] }
-}
 
 @Suite struct IdentityTests {
     /// The seeds and public keys are those of RFC 8032, section 7.1. The `openssl` and `base32` commands computed the
@@ -29,28 +24,22 @@ private func bytes(_ digits: String) -> [UInt8] {
         ),
     ])
     func aSeedGivesTheKeyAndPeerIDOfTheStandards(seed: String, publicKey: String, peerID: String) throws {
-        let secret = SecretBytes(count: 32)
-        secret.withBytes { $0.copyBytes(from: bytes(seed)) }
-        let identity = Identity(try KeyPair(seed: secret))
-        #expect(identity.publicKey == bytes(publicKey))
+        let identity = Identity(try KeyPair(seed: SecretBytes(copying: .init(hexadecimal: seed))))
+        #expect(identity.publicKey == .init(hexadecimal: publicKey))
         #expect(identity.peerID == PeerID(peerID))
-        #expect(PeerID(publicKey: bytes(publicKey)) == identity.peerID)
+        #expect(PeerID(publicKey: identity.publicKey) == identity.peerID)
     }
 
     @Test func aPeerIDNeedsAWholePublicKey() {
-        #expect(PeerID(publicKey: [UInt8](repeating: 1, count: 31)) == nil)
-        #expect(PeerID(publicKey: [UInt8](repeating: 1, count: 33)) == nil)
-        #expect(PeerID(publicKey: [UInt8]()) == nil)
-    }
-
-    @Test func ephemeralIdentitiesAreUnique() {
-        let peers = Set((0..<20).map { _ in Identity.ephemeral().peerID })
-        #expect(peers.count == 20)
+        for count in [0, 31, 33] {
+            #expect(PeerID(publicKey: [UInt8](repeating: 1, count: count)) == nil)
+        }
     }
 
     @Test func aSeededIdentityIsTheSameInEveryRun() {
         #expect(Identity.ephemeral(seed: 7) == Identity.ephemeral(seed: 7))
         #expect(Identity.ephemeral(seed: 7) != Identity.ephemeral(seed: 8))
+        #expect(Set((0..<20).map { _ in Identity.ephemeral().peerID }).count == 20)
         // Fixed, so that tests that print PeerIDs mean the same peers in the future.
         let known = Identity.ephemeral(seed: 1).peerID.description
         #expect(known == "ct6ox7n3gtk7sav6qwuepg6keydyxie3wympqtdmtaruxjodza7a")
@@ -60,19 +49,30 @@ private func bytes(_ digits: String) -> [UInt8] {
         let identity = Identity.ephemeral(seed: 1)
         var dumped = ""
         dump(identity, to: &dumped)
-        let printed = ["\(identity)", String(reflecting: identity), dumped, "\(identity.keyPair)"]
         let pem = try identity.keyPair.pem().withBytes { String(decoding: $0, as: UTF8.self) }
         let secret = pem.split(separator: "\n")[1]
-        for text in printed {
-            #expect(!text.contains("PRIVATE"))
-            #expect(!text.contains(secret))
+        for text in ["\(identity)", String(reflecting: identity), dumped, "\(identity.keyPair)"] {
+            #expect(!text.contains("PRIVATE") && !text.contains(secret))
         }
-        #expect("\(identity)" == "identity of \(identity.peerID)")
     }
 
     @Test func thisDeviceHasAName() {
         let name = DisplayName.ofThisDevice()
         #expect(!name.description.isEmpty && !name.description.contains("."))
         #expect(DisplayName(exactly: name.description) == name)
+    }
+
+    @Test func sessionsCanUseTheirKeysWhileTheProgramExits() async {
+        await #expect(processExitsWith: .success) {
+            // Called after everything that libcrypto registers from here on, as the last of what `exit` does.
+            atexit {
+                let identity = Identity.ephemeral()
+                let hash = [UInt8]("text".utf8).withUnsafeBytes { SHA256.hash($0) }
+                let works = (try? TLSContext(identity)) != nil && hash.count == SHA256.byteCount
+                _exit(works ? EXIT_SUCCESS : EXIT_FAILURE)
+            }
+            _ = Identity.ephemeral()
+            exit(EXIT_SUCCESS)
+        }
     }
 }

@@ -3,95 +3,103 @@ import Testing
 @testable import NighCore
 
 @Suite struct PairingExchangeTests {
-    private typealias Step = PairingExchange.Step
     private typealias Violation = PairingExchange.Violation
 
-    private static func bytes(from first: UInt8) -> [UInt8] { (0..<32).map { first + $0 } }
+    private static func bytes(from first: UInt8) -> [UInt8] { (0..<32).map { first &+ $0 } }
 
-    private static func secret(_ bytes: [UInt8]) -> SecretBytes { SecretBytes(copying: bytes) }
-
-    /// The peers, the connection and the nonces of the example in docs/reference/PROTOCOL.md.
+    // The peers, the connection and the nonces of the example in docs/reference/PROTOCOL.md.
     private static let asking = PeerID(bytes: bytes(from: 32))!
     private static let asked = PeerID(bytes: bytes(from: 64))!
     private static let exporter = bytes(from: 0)
     private static let askingNonce = bytes(from: 96)
     private static let askedNonce = bytes(from: 128)
 
-    private static func askingSide(
-        exporter: [UInt8] = exporter, other: PeerID = asked, nonce: [UInt8]? = askingNonce
+    /// One side of an exchange: that of the page, unless something of it is said to be different.
+    private static func side(
+        _ role: PairingExchange.Role, own: PeerID? = nil, other: PeerID? = nil,
+        exporter: [UInt8] = exporter, nonce: [UInt8]? = nil, isRandom: Bool = false
     ) -> PairingExchange {
-        PairingExchange(
-            role: .asking, own: asking, other: other, keyingMaterial: secret(exporter),
-            nonce: nonce.map(secret))
+        let isAsking = role == .asking
+        let nonce = nonce ?? (isAsking ? askingNonce : askedNonce)
+        return PairingExchange(
+            role: role, own: own ?? (isAsking ? asking : asked), other: other ?? (isAsking ? asked : asking),
+            keyingMaterial: SecretBytes(copying: exporter),
+            nonce: isRandom ? nil : SecretBytes(copying: nonce))
     }
 
-    private static func askedSide(
-        exporter: [UInt8] = exporter, other: PeerID = asking, nonce: [UInt8]? = askedNonce
-    ) -> PairingExchange {
-        PairingExchange(
-            role: .asked, own: asked, other: other, keyingMaterial: secret(exporter), nonce: nonce.map(secret)
-        )
+    /// Both sides of an exchange, and what they say to each other.
+    private struct Two {
+        var one = side(.asking)
+        var two = side(.asked)
+
+        /// The first message, which the asking side must send.
+        mutating func begin() throws -> PairingMessage {
+            let message = one.begin()
+            return try #require(message)
+        }
+
+        /// Lets the asked side answer the commitment.
+        mutating func answer() throws -> (PairingMessage, PairingMessage) {
+            let commitment = try begin()
+            let step = try two.receive(commitment)
+            try #require(step == .awaitAnswer)
+            let nonce = two.answer()
+            return (commitment, try #require(nonce))
+        }
+
+        /// Runs both sides until they show the digits; returns all messages, and the code of each.
+        @discardableResult
+        mutating func compare() throws -> (said: [PairingMessage], codes: [PairingCode]) {
+            let (commitment, nonce) = try answer()
+            guard case .showCode(let first, send: let reveal?) = try one.receive(nonce),
+                case .showCode(let second, send: nil) = try two.receive(reveal)
+            else { throw ProtocolPage.Missing(what: "the digits") }
+            return ([commitment, nonce, reveal], [first, second])
+        }
     }
 
     private static func value(_ bytes: [UInt8]) -> PairingValue { PairingValue(bytes)! }
 
-    /// The first message, which the asking side must send.
-    private func begin(_ exchange: inout PairingExchange) throws -> PairingMessage {
-        let message = exchange.begin()
-        return try #require(message)
-    }
-
-    /// Runs both sides until they show the digits; returns the code of each.
-    private func compare(_ one: inout PairingExchange, _ two: inout PairingExchange) throws -> [PairingCode] {
-        let commitment = try begin(&one)
-        guard let nonce = try two.answer(to: commitment),
-            case .showCode(let first, send: let reveal?) = try one.receive(nonce),
-            case .showCode(let second, send: nil) = try two.receive(reveal)
-        else {
-            Issue.record("the exchange does not get to the digits")
-            return []
-        }
-        return [first, second]
-    }
-
     // MARK: Agreement
 
-    @Test func theExampleInTheProtocolPageIsReproduced() throws {
-        var (one, two) = (Self.askingSide(), Self.askedSide())
-        let digest = "8001fad474d1c4d967c40f2a7aeef989d3ad5494f75793bbfd7f07cd9daef4d4"
-        let message = try begin(&one)
-        #expect(message.payload == [1] + Self.hexadecimal(digest))
-        let nonce = try two.answer(to: message)
-        #expect(nonce == .nonce(Self.value(Self.askedNonce)))
-        let shown = try one.receive(.nonce(Self.value(Self.askedNonce)))
-        let reveal = PairingMessage.reveal(Self.value(Self.askingNonce))
-        guard case .showCode(let code, send: reveal) = shown else {
-            Issue.record("\(shown)")
-            return
+    @Test func `The example of the protocol's page is played, and its other digits are right`() throws {
+        let page = try ProtocolPage()
+        var two = Two()
+        let (said, codes) = try two.compare()
+        #expect(two.one.confirm() == .send(.confirmed))
+        #expect(try two.two.receive(.confirmed) == .otherConfirmed)
+        #expect(two.two.confirm() == .bothConfirmed(send: .confirmed))
+        let steps = try page.example(in: "7.2")
+        #expect(steps.map(\.isDialling) == [true, false, true, true, false])
+        for (step, message) in zip(steps, said + [.confirmed, .confirmed]) {
+            #expect(step.bytes.matches(message.payload), "\(message)")
         }
-        #expect(code.digits == "278030")
-        #expect(try two.receive(reveal) == .showCode(code, send: nil))
-    }
-
-    private static func hexadecimal(_ text: String) -> [UInt8] {
-        stride(from: 0, to: text.count, by: 2).map { offset in
-            let start = text.index(text.startIndex, offsetBy: offset)
-            return UInt8(text[start..<text.index(start, offsetBy: 2)], radix: 16)!
+        let hashed = [
+            Array("nigh pairing 1 digits".utf8), Self.exporter, Self.asking.bytes, Self.asked.bytes,
+            Self.askingNonce, Self.askedNonce,
+        ].flatMap(\.self)
+        let hash = hashed.withUnsafeBytes { SHA256.hash($0) }
+        let block = try page.block(in: "7.2").prefix(3).map { String($0.split(separator: " ")[1]) }
+        #expect([UInt8](hexadecimal: block[0]) == Array(said[0].payload.dropFirst()))
+        #expect([UInt8](hexadecimal: block[1]) == hash)
+        #expect(codes == [PairingCode(hash: hash), PairingCode(hash: hash)] && codes[0].digits == block[2])
+        let rows = try page.table("| `E` | `Nb` | digits |", in: "7.2")
+        #expect(rows.count == 2)
+        for row in rows {
+            let exporter = try #require(try PatternOfBytes(row[0]).exact)
+            var other = Two(
+                one: Self.side(.asking, exporter: exporter),
+                two: Self.side(.asked, exporter: exporter, nonce: try PatternOfBytes(row[1]).exact))
+            #expect(try other.compare().codes.map(\.digits) == [row[2], row[2]])
         }
-    }
-
-    @Test func leadingZeroesAreShown() throws {
-        var one = Self.askingSide()
-        var two = Self.askedSide(nonce: [UInt8](repeating: 0x80, count: 30) + [0, 5])
-        #expect(try compare(&one, &two).map(\.description) == ["008 816", "008 816"])
     }
 
     @Test func bothSidesShowTheSameDigitsAndEachExchangeShowsNewOnes() throws {
         var codes: Set<PairingCode> = []
         for _ in 0..<50 {
-            var (one, two) = (Self.askingSide(nonce: nil), Self.askedSide(nonce: nil))
-            let both = try compare(&one, &two)
-            #expect(both.count == 2 && both[0] == both[1])
+            var two = Two(one: Self.side(.asking, isRandom: true), two: Self.side(.asked, isRandom: true))
+            let both = try two.compare().codes
+            #expect(both[0] == both[1])
             codes.formUnion(both)
         }
         #expect(codes.count > 45, "50 draws of a million are nearly always 50 different ones")
@@ -99,9 +107,9 @@ import Testing
 
     @Test func onlyAPeerThatBothConfirmedIsPaired() throws {
         for isAskingFirst in [true, false] {
-            var (one, two) = (Self.askingSide(), Self.askedSide())
-            _ = try compare(&one, &two)
-            if !isAskingFirst { swap(&one, &two) }
+            var both = Two()
+            try both.compare()
+            var (one, two) = isAskingFirst ? (both.one, both.two) : (both.two, both.one)
             #expect(one.confirm() == .send(.confirmed))
             #expect(one.confirm() == .nothing)
             #expect(!one.isOver)
@@ -117,148 +125,106 @@ import Testing
     }
 
     @Test func crossingConfirmationsPairBothPeers() throws {
-        var (one, two) = (Self.askingSide(), Self.askedSide())
-        _ = try compare(&one, &two)
-        #expect(one.confirm() == .send(.confirmed))
-        #expect(two.confirm() == .send(.confirmed))
-        #expect(try one.receive(.confirmed) == .bothConfirmed(send: nil))
-        #expect(try two.receive(.confirmed) == .bothConfirmed(send: nil))
+        var two = Two()
+        try two.compare()
+        #expect(two.one.confirm() == .send(.confirmed))
+        #expect(two.two.confirm() == .send(.confirmed))
+        #expect(try two.one.receive(.confirmed) == .bothConfirmed(send: nil))
+        #expect(try two.two.receive(.confirmed) == .bothConfirmed(send: nil))
     }
 
-    @Test func digitsCannotBeConfirmedBeforeTheyAreShown() throws {
-        var (one, two) = (Self.askingSide(), Self.askedSide())
-        #expect(one.confirm() == .nothing)
-        #expect(two.confirm() == .nothing)
-        let commitment = try begin(&one)
-        #expect(one.begin() == nil)
-        #expect(two.begin() == nil)
-        _ = try two.receive(commitment)
-        #expect(one.confirm() == .nothing)
-        #expect(two.confirm() == .nothing)
+    @Test func `Each step comes once and in its turn`() throws {
+        var two = Two()
+        #expect(two.one.confirm() == .nothing && two.two.confirm() == .nothing)
+        #expect(two.one.answer() == nil && two.two.answer() == nil)
+        let commitment = try two.begin()
+        #expect(two.one.begin() == nil && two.two.begin() == nil)
+        #expect(try two.two.receive(commitment) == .awaitAnswer)
+        #expect(two.one.confirm() == .nothing && two.two.confirm() == .nothing)
+        #expect(two.two.answer() == .nonce(Self.value(Self.askedNonce)))
+        #expect(two.two.answer() == nil)
     }
 
     @Test func twoSidesThatAskAtOnceAgreeOnOneExchange() throws {
-        var greater = PairingExchange(
-            role: .asking, own: Self.asked, other: Self.asking, keyingMaterial: Self.secret(Self.exporter))
-        var smaller = Self.askingSide(nonce: nil)
-        let (first, second) = (try begin(&greater), try begin(&smaller))
-        #expect(try greater.receive(second) == .nothing)
-        guard let nonce = try smaller.answer(to: first),
-            case .showCode(let code, send: let reveal?) = try greater.receive(nonce)
-        else {
+        var greater = Self.side(.asking, own: Self.asked, other: Self.asking)
+        var insistent = greater
+        var smaller = Self.side(.asking)
+        let (first, second) = (greater.begin(), smaller.begin())
+        let (commitment, crossing) = (try #require(first), try #require(second))
+        #expect(try greater.receive(crossing) == .nothing)
+        #expect(try smaller.receive(commitment) == .awaitAnswer)
+        let nonce = smaller.answer()
+        guard case .showCode(let code, send: let reveal?) = try greater.receive(try #require(nonce)) else {
             Issue.record("neither gave way")
             return
         }
         #expect(try smaller.receive(reveal) == .showCode(code, send: nil))
         #expect(greater.role == .asking && smaller.role == .asked)
         // Only once, and not again.
-        var insistent = PairingExchange(
-            role: .asking, own: Self.asked, other: Self.asking, keyingMaterial: Self.secret(Self.exporter))
         _ = insistent.begin()
-        _ = try insistent.receive(second)
-        #expect(throws: Violation.self) { try insistent.receive(second) }
-    }
-
-    @Test func theNonceIsGivenOnceAndOnlyForACommitment() throws {
-        var (one, two) = (Self.askingSide(), Self.askedSide())
-        #expect(two.answer() == nil && one.answer() == nil)
-        let commitment = try begin(&one)
-        #expect(try two.receive(commitment) == .awaitAnswer)
-        #expect(two.answer() == .nonce(Self.value(Self.askedNonce)))
-        #expect(two.answer() == nil)
+        _ = try insistent.receive(crossing)
+        #expect(throws: Violation.self) { try insistent.receive(crossing) }
     }
 
     // MARK: An attacker in the middle
 
     @Test func everyBoundInputChangesTheDigits() throws {
         let eve = PeerID.numbered(9)
-        var codes: Set<PairingCode> = []
-        let exchanges = [
-            (Self.askingSide(), Self.askedSide()),
-            (
-                Self.askingSide(exporter: [UInt8](repeating: 255, count: 32)),
-                Self.askedSide(exporter: [UInt8](repeating: 255, count: 32))
-            ),
-            (Self.askingSide(nonce: Self.bytes(from: 1)), Self.askedSide()),
-            (Self.askingSide(), Self.askedSide(nonce: Self.bytes(from: 1))),
-            (
-                Self.askingSide(other: eve),
-                PairingExchange(
-                    role: .asked, own: eve, other: Self.asking, keyingMaterial: Self.secret(Self.exporter),
-                    nonce: Self.secret(Self.askedNonce))
-            ),
-            (
-                PairingExchange(
-                    role: .asking, own: Self.asked, other: Self.asking,
-                    keyingMaterial: Self.secret(Self.exporter), nonce: Self.secret(Self.askingNonce)),
-                PairingExchange(
-                    role: .asked, own: Self.asking, other: Self.asked,
-                    keyingMaterial: Self.secret(Self.exporter), nonce: Self.secret(Self.askedNonce))
-            ),
+        let other = Self.bytes(from: 1)
+        var exchanges = [
+            Two(), Two(one: Self.side(.asking, nonce: other)), Two(two: Self.side(.asked, nonce: other)),
+            Two(one: Self.side(.asking, exporter: other), two: Self.side(.asked, exporter: other)),
+            Two(one: Self.side(.asking, other: eve), two: Self.side(.asked, own: eve)),
+            Two(
+                one: Self.side(.asking, own: Self.asked, other: Self.asking),
+                two: Self.side(.asked, own: Self.asking, other: Self.asked)),
         ]
-        for (asking, asked) in exchanges {
-            var (one, two) = (asking, asked)
-            codes.formUnion(try compare(&one, &two))
-        }
-        #expect(codes.count == exchanges.count)
-        #expect(codes.contains { $0.digits == "209706" }, "the other connection's, as the page has it")
+        let codes = try exchanges.indices.flatMap { try exchanges[$0].compare().codes }
+        #expect(Set(codes).count == exchanges.count)
     }
 
-    /// A relay with a key of its own and a TLS connection on each side. It does everything that a relay can do without
-    /// breaking a rule: one side asks it, and it asks the other.
-    private struct Relay {
-        static let id = PeerID.numbered(1_000_003)
-        var one = PairingExchangeTests.askingSide(other: id, nonce: nil)
-        var two = PairingExchangeTests.askedSide(
-            exporter: PairingExchangeTests.bytes(from: 200), other: id, nonce: nil)
-        var towardsOne = PairingExchange(
-            role: .asked, own: id, other: PairingExchangeTests.asking,
-            keyingMaterial: PairingExchangeTests.secret(PairingExchangeTests.exporter))
-        var towardsTwo = PairingExchange(
-            role: .asking, own: id, other: PairingExchangeTests.asked,
-            keyingMaterial: PairingExchangeTests.secret(PairingExchangeTests.bytes(from: 200)))
-    }
-
+    /// A relay with a key of its own and a TLS connection on each side does everything that it can do without breaking
+    /// a rule: one side asks it, and it asks the other.
     @Test func aRelayMatchesTheDigitsOnlyByChance() throws {
+        let (relay, connection) = (PeerID.numbered(1_000_003), Self.bytes(from: 200))
         var same = 0
         for _ in 0..<500 {
-            var relay = Relay()
-            let first = try compare(&relay.one, &relay.towardsOne)
-            let second = try compare(&relay.towardsTwo, &relay.two)
-            if first.first == second.last { same += 1 }
+            var first = Two(
+                one: Self.side(.asking, other: relay, isRandom: true),
+                two: Self.side(.asked, own: relay, isRandom: true))
+            var second = Two(
+                one: Self.side(.asking, own: relay, exporter: connection, isRandom: true),
+                two: Self.side(.asked, other: relay, exporter: connection, isRandom: true))
+            if try first.compare().codes[0] == second.compare().codes[1] { same += 1 }
         }
         // About five of ten thousand runs of this test have one such coincidence.
         #expect(same <= 1)
     }
 
-    @Test func aRelayCannotForwardTheMessages() throws {
-        var relay = Relay()
-        let commitment = try begin(&relay.one)
-        guard let nonce = try relay.two.answer(to: commitment),
-            case .showCode(_, send: let reveal?) = try relay.one.receive(nonce)
-        else {
+    @Test func `A relay cannot forward the messages, because the commitment is for one connection`() throws {
+        let relay = PeerID.numbered(1_000_003)
+        var two = Two(
+            one: Self.side(.asking, other: relay),
+            two: Self.side(.asked, other: relay, exporter: Self.bytes(from: 200)))
+        let nonce = try two.answer().1
+        guard case .showCode(_, send: let reveal?) = try two.one.receive(nonce) else {
             Issue.record("the relay did not get that far")
             return
         }
-        // The commitment was made for the other connection.
-        #expect(throws: Violation.brokenCommitment) { try relay.two.receive(reveal) }
+        #expect(throws: Violation.brokenCommitment) { try two.two.receive(reveal) }
     }
 
     @Test func aNonceThatBreaksItsCommitmentIsDetected() throws {
-        var (one, two) = (Self.askingSide(), Self.askedSide())
-        let commitment = try begin(&one)
-        _ = try two.answer(to: commitment)
+        var two = Two()
+        _ = try two.answer()
         for bit in [0, 100, 255] {
             var chosen = Self.askingNonce
             chosen[bit / 8] ^= 1 << (bit % 8)
-            var copy = two
+            var copy = two.two
             #expect(throws: Violation.brokenCommitment) { try copy.receive(.reveal(Self.value(chosen))) }
         }
-        #expect(
-            Violation.brokenCommitment.asCause
-                == .protocolViolation("the revealed pairing nonce is not the one that was committed to"))
         // The honest value is accepted.
-        #expect(throws: Never.self) { try two.receive(.reveal(Self.value(Self.askingNonce))) }
+        #expect(throws: Never.self) { try two.two.receive(.reveal(Self.value(Self.askingNonce))) }
     }
 
     // MARK: Order
@@ -270,20 +236,21 @@ import Testing
 
     /// Every phase: how it is reached, and which messages it allows.
     private func phases() throws -> [(name: String, exchange: PairingExchange, allowed: [String])] {
-        var (one, two) = (Self.askingSide(), Self.askedSide())
+        var two = Two()
         var phases: [(name: String, exchange: PairingExchange, allowed: [String])] = [
-            ("asking, not begun", one, ["refused"]), ("asked, waiting", two, ["refused", "commitment"]),
+            ("asking, not begun", two.one, ["refused"]),
+            ("asked, waiting", two.two, ["refused", "commitment"]),
         ]
-        let commitment = try begin(&one)
-        _ = try two.receive(commitment)
-        phases.append(("asking, committed", one, ["refused", "nonce", "commitment"]))
-        phases.append(("asked, nonce kept", two, ["refused"]))
-        _ = two.answer()
+        let commitment = try two.begin()
+        _ = try two.two.receive(commitment)
+        phases.append(("asking, committed", two.one, ["refused", "nonce", "commitment"]))
+        phases.append(("asked, nonce kept", two.two, ["refused"]))
+        _ = two.two.answer()
         // A reveal is allowed too, but only of the committed value.
-        phases.append(("asked, nonce sent", two, ["refused"]))
-        _ = try one.receive(.nonce(Self.value(Self.askedNonce)))
-        _ = try two.receive(.reveal(Self.value(Self.askingNonce)))
-        for (name, exchange) in [("asking", one), ("asked", two)] {
+        phases.append(("asked, nonce sent", two.two, ["refused"]))
+        _ = try two.one.receive(.nonce(Self.value(Self.askedNonce)))
+        _ = try two.two.receive(.reveal(Self.value(Self.askingNonce)))
+        for (name, exchange) in [("asking", two.one), ("asked", two.two)] {
             phases.append(("\(name), comparing", exchange, ["refused", "confirmed"]))
             var confirmed = exchange
             _ = confirmed.confirm()
@@ -307,24 +274,12 @@ import Testing
         for (name, exchange, allowed) in try phases() {
             for message in Self.all {
                 var copy = exchange
-                if allowed.contains(message.name) {
-                    #expect(throws: Never.self, "\(name): \(message.name)") { try copy.receive(message) }
-                } else {
-                    #expect(throws: Violation.self, "\(name): \(message.name)") { try copy.receive(message) }
-                }
+                var violation: Violation?
+                do throws(Violation) { _ = try copy.receive(message) } catch { violation = error }
+                #expect((violation == nil) == allowed.contains(message.name), "\(name): \(message.name)")
             }
         }
     }
-
-    @Test func aViolationNamesTheMessageAndThePhase() {
-        var two = Self.askedSide()
-        let violation = #expect(throws: Violation.self) { try two.receive(.confirmed) }
-        #expect(
-            violation?.asCause
-                == .protocolViolation("the pairing message \"confirmed\" while a commitment is awaited"))
-    }
-
-    // MARK: Refusal
 
     @Test(arguments: PairingRefusal.allCases)
     func eitherSideMayRefuseAtAnyTime(reason: PairingRefusal) throws {
@@ -341,12 +296,5 @@ import Testing
             #expect(there.confirm() == .nothing)
             #expect(there.refuse(.declined) == nil)
         }
-    }
-}
-
-extension PairingExchange {
-    /// Takes the other side's commitment and answers it at once; nil if that does not answer it.
-    fileprivate mutating func answer(to commitment: PairingMessage) throws -> PairingMessage? {
-        try receive(commitment) == .awaitAnswer ? answer() : nil
     }
 }

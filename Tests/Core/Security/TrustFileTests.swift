@@ -104,13 +104,36 @@ import Testing
 
     // MARK: Refusals
 
-    @Test(arguments: DamagedLine.all)
-    func aDamagedLineIsReportedAndKept(line: DamagedLine) throws {
-        let text = "nigh-peers 1\n\nknown \(Self.bob) 2026-02-28 2026-02-28 \"Bob\"\n\(line.text)\n"
+    private static let days = "2026-11-21 2026-11-21"
+
+    @Test(
+        arguments: [
+            ("trusted \(ada) \(days) \"Ada\"", "it does not begin with \"paired\""),
+            ("nigh-peers 1", "it does not begin with \"paired\""),
+            ("paired", "its second word is not a PeerID"),
+            ("paired \(ada.short) \(days) \"Ada\"", "its second word is not a PeerID"),
+            ("paired \(ada)a \(days) \"Ada\"", "its second word is not a PeerID"),
+            ("paired \(ada) 2026-11-21 \"Ada\"", "its third and fourth words"),
+            ("paired \(ada) 2026-02-29 2026-11-21 \"Ada\"", "its third and fourth words"),
+            ("paired \(ada) \(days)", "its name is not a text"),
+            ("paired \(ada) \(days) Ada", "its name is not a text"),
+            ("paired \(ada) \(days) \"\"", "its name is not a text"),
+            ("paired \(ada) \(days) \"Ada", "its name is not a text"),
+            ("paired \(ada) \(days) \"Ada\\\"", "its name is not a text"),
+            ("paired \(ada) \(days) \"A\\da\"", "its name is not a text"),
+            ("paired \(ada) \(days) \"\\u{d800}\"", "its name is not a text"),
+            ("paired \(ada) \(days) \"\\u{41\"", "its name is not a text"),
+            ("paired \(ada) \(days) \"\\u{7}\"", "its name is not a text"),
+            ("paired \(ada) \(days) \"\(String(repeating: "x", count: 64))\"", "its name is not"),
+            ("paired \(ada) \(days) \"Ada\"x", "its name is not a text"),
+            ("paired \(ada) \(days) \"Ada\" x", "there is more text after its name"),
+            ("paired \(bob) \(days) \"Bob\"", "it is about the same peer as line 3"),
+        ] as [(String, String)])
+    func aDamagedLineIsReportedAndKept(line: String, why: String) throws {
+        let text = "nigh-peers 1\n\nknown \(Self.bob) 2026-02-28 2026-02-28 \"Bob\"\n\(line)\n"
         _ = folder.file("peers", text)
         let sentence = refusal(try store())
-        #expect(
-            sentence.contains("invalid peers file \(path): line 4 is damaged: \(line.why)"), "\(sentence)")
+        #expect(sentence.contains("invalid peers file \(path): line 4 is damaged: \(why)"), "\(sentence)")
         #expect(sentence.contains("repair the line, or remove it"))
         #expect(TemporaryFolder.text(of: path) == text)
     }
@@ -166,80 +189,18 @@ import Testing
                 "line 4098 is damaged: it is one peer more than the limit of 4096"))
     }
 
-    @Test(arguments: [0o620, 0o602, 0o666] as [mode_t])
-    func aFileOthersCanWriteIsRefused(mode: mode_t) {
-        _ = folder.file("peers", "nigh-peers 1\n", mode: mode)
-        let sentence = refusal(try store())
-        #expect(sentence.contains("others may write it (mode \(String(mode, radix: 8)))"))
-        #expect(sentence.contains("`chmod 600 \(path)`"))
-    }
-
-    @Test func aFileOthersCanReadIsAcceptedAndMadePrivateWhenSaved() throws {
-        _ = folder.file("peers", "nigh-peers 1\n", mode: 0o644)
-        let store = try store()
-        store.pair(Self.ada, name: DisplayName(exactly: "Ada")!)
-        try store.save()
-        #expect(TemporaryFolder.mode(of: path) == 0o600)
-    }
-
-    @Test func aFolderOthersCanWriteIsRefused() throws {
-        let store = try store()
-        store.pair(Self.ada, name: DisplayName(exactly: "Ada")!)
-        chmod(folder.path, 0o777)
-        let sentence = refusal(try store.save())
-        #expect(sentence.contains("others may write its folder (mode 777); `chmod go-w \(folder.path)`"))
-        #expect(TemporaryFolder.names(in: folder.path).isEmpty)
-        _ = folder.file("peers", "nigh-peers 1\n")
-        #expect(refusal(try self.store()).contains("others may write its folder"))
-        let inner = folder.path + "/inner"
-        mkdir(inner, 0o700)
-        _ = folder.file("inner/peers", "nigh-peers 1\n")
-        #expect(
-            refusal(try TrustStore(path: inner + "/peers")).contains(
-                "others may write \(folder.path), where it is"))
-        chmod(folder.path, 0o1777)
-        try store.save()
-        #expect(try self.store().isPaired(Self.ada))
-    }
-
-    @Test func aSymbolicLinkIsNeitherReadNorReplacedNorWrittenThrough() throws {
-        let target = folder.file("elsewhere", "nigh-peers 1\n")
-        let store = try store()
-        #expect(symlink(target, path) == 0)
-        #expect(refusal(try self.store()).contains("it is a symbolic link"))
-        store.pair(Self.ada, name: DisplayName(exactly: "Ada")!)
-        #expect(refusal(try store.save()).contains("it is a symbolic link"))
-        #expect(TemporaryFolder.text(of: target) == "nigh-peers 1\n")
-    }
-
-    @Test(arguments: [".peers.draft", ".peers.lock"])
-    func writingDoesNotFollowSymbolicLinks(name: String) throws {
-        let target = folder.file("elsewhere", "untouched")
-        #expect(symlink(target, folder.path + "/" + name) == 0)
-        let store = try store()
-        store.pair(Self.ada, name: DisplayName(exactly: "Ada")!)
-        if name == ".peers.lock" {
-            #expect(refusal(try store.save()).contains("cannot open \(folder.path)/.peers.lock"))
-        } else {
-            try store.save()
-            #expect(try self.store().isPaired(Self.ada))
+    @Test func `The peers file is a protected file that others may read`() throws {
+        for (mode, isRefused) in [(0o620, true), (0o602, true), (0o644, false)] as [(mode_t, Bool)] {
+            _ = folder.file("peers", "nigh-peers 1\n", mode: mode)
+            if isRefused {
+                #expect(refusal(try store()).contains("others may write it"))
+            } else {
+                try store().save()
+            }
         }
-        #expect(TemporaryFolder.text(of: target) == "untouched")
-    }
-
-    @Test func aFileOfAnotherUserIsRefused() {
-        // Only root can give a file away. Other users take /etc/passwd, which belongs to root.
-        var path = "/etc/passwd"
-        if geteuid() == 0 {
-            path = folder.file("peers", "nigh-peers 1\n")
-            #expect(chown(path, 12_345, 12_345) == 0)
-        }
-        #expect(refusal(try TrustStore(path: path)).contains("it belongs to user"))
-    }
-
-    @Test func onlyARegularFileIsAccepted() {
-        #expect(mkfifo(path, 0o600) == 0)
-        #expect(refusal(try store()).contains("it is not a regular file"))
+        unlink(path)
+        #expect(symlink(folder.file("elsewhere", "nigh-peers 1\n"), path) == 0)
+        #expect(refusal(try store()).contains("it is a symbolic link"))
     }
 
     /// The sentence of the error. Checks the error's stage.
@@ -248,45 +209,6 @@ import Testing
         #expect(error?.stage == .trusting)
         return error.map { "\($0)" } ?? ""
     }
-}
-
-/// What can be wrong in a line, and the error for it.
-struct DamagedLine: CustomTestStringConvertible {
-    let text: String
-    let why: String
-    var testDescription: String { text }
-
-    private static let id = PeerID(bytes: [UInt8](repeating: 1, count: 32))!
-    private static let known = PeerID(bytes: [UInt8](repeating: 2, count: 32))!
-    private static let days = "2026-11-21 2026-11-21"
-
-    private init(_ text: String, _ why: String) {
-        self.text = text
-        self.why = why
-    }
-
-    static let all = [
-        DamagedLine("trusted \(id) \(days) \"Ada\"", "it does not begin with \"paired\""),
-        DamagedLine("nigh-peers 1", "it does not begin with \"paired\""),
-        DamagedLine("paired", "its second word is not a PeerID"),
-        DamagedLine("paired \(id.short) \(days) \"Ada\"", "its second word is not a PeerID"),
-        DamagedLine("paired \(id)a \(days) \"Ada\"", "its second word is not a PeerID"),
-        DamagedLine("paired \(id) 2026-11-21 \"Ada\"", "its third and fourth words"),
-        DamagedLine("paired \(id) 2026-02-29 2026-11-21 \"Ada\"", "its third and fourth words"),
-        DamagedLine("paired \(id) \(days)", "its name is not a text"),
-        DamagedLine("paired \(id) \(days) Ada", "its name is not a text"),
-        DamagedLine("paired \(id) \(days) \"\"", "its name is not a text"),
-        DamagedLine("paired \(id) \(days) \"Ada", "its name is not a text"),
-        DamagedLine("paired \(id) \(days) \"Ada\\\"", "its name is not a text"),
-        DamagedLine("paired \(id) \(days) \"A\\da\"", "its name is not a text"),
-        DamagedLine("paired \(id) \(days) \"\\u{d800}\"", "its name is not a text"),
-        DamagedLine("paired \(id) \(days) \"\\u{41\"", "its name is not a text"),
-        DamagedLine("paired \(id) \(days) \"\\u{7}\"", "its name is not a text"),
-        DamagedLine("paired \(id) \(days) \"\(String(repeating: "x", count: 64))\"", "its name is not"),
-        DamagedLine("paired \(id) \(days) \"Ada\"x", "its name is not a text"),
-        DamagedLine("paired \(id) \(days) \"Ada\" x", "there is more text after its name"),
-        DamagedLine("paired \(known) \(days) \"Bob\"", "it is about the same peer as line 3"),
-    ]
 }
 
 extension PeerID {

@@ -1,4 +1,3 @@
-import Glibc
 import Testing
 
 @testable import NighCore
@@ -20,8 +19,8 @@ import Testing
         return ledger
     }
 
-    @Test("A browse that is repeated may find a known route again, lose it or change it")
-    func browsedAgain() throws {
+    @Test("A route is found once, and again after another browse, a stop, or a time without the transport")
+    func routes() throws {
         var ledger = try browsing()
         ledger.browse(ScriptedTransport.service)
         try ledger.changed(sighting)
@@ -30,21 +29,12 @@ import Testing
         ledger.browse(ScriptedTransport.service)
         try ledger.lost(somewhere)
         #expect(rule { try ledger.lost(somewhere) } == .routeFoundFirst)
-    }
-
-    @Test("A browse that was stopped and started finds every route again")
-    func browsingAgainForgetsTheRoutes() throws {
-        var ledger = try browsing()
+        ledger = try browsing()
         ledger.stopBrowsing()
         #expect(rule { try ledger.lost(somewhere) } == .routeWhileBrowsing)
         ledger.browse(ScriptedTransport.service)
         #expect(rule { try ledger.changed(sighting) } == .routeFoundFirst)
         try ledger.found(sighting)
-    }
-
-    @Test("Routes seen before the transport went down may be found again")
-    func downAndUp() throws {
-        var ledger = try browsing()
         try ledger.became(.down(ScriptedTransport.error(.starting)))
         try ledger.became(.up)
         try ledger.found(sighting)
@@ -82,25 +72,20 @@ import Testing
         #expect(rule { try ledger.opened(nil) } == .inboundWhileAdvertising)
     }
 
-    @Test("A failed pipe need not count written bytes, and must never count any again")
+    @Test(
+        "A failed pipe need not count written bytes, must never count any again, and no more wait than were written"
+    )
     func failedPipe() throws {
         var (ledger, counters) = (PipeLedger(), PipeCounters())
         counters.bytesWritten = 5
         try ledger.wrote(5, left: 0, counters)
+        counters.bytesWaiting = 6
+        #expect(rule { try ledger.check(counters) } == .countsWhatItTakes)
+        counters.bytesWaiting = 0
         try ledger.wrote(5, left: 0, counters)
         try ledger.check(counters)
         counters.bytesWritten = 10
         #expect(rule { try ledger.wrote(5, left: 0, counters) } == .countsWhatItTakes)
-    }
-
-    @Test("No more bytes can wait than were written")
-    func waiting() throws {
-        var (ledger, counters) = (PipeLedger(), PipeCounters())
-        counters.bytesWritten = 5
-        counters.bytesWaiting = 5
-        try ledger.wrote(5, left: 0, counters)
-        counters.bytesWaiting = 6
-        #expect(rule { try ledger.check(counters) } == .countsWhatItTakes)
     }
 
     @Test("A slice may be counted before or after it is delivered; earlier slices are counted")
@@ -131,35 +116,15 @@ import Testing
     }
 }
 
-/// Tests the page for authors of transports.
 @Suite struct RulesPageTests {
-    private static func page() throws -> String {
-        let root = #filePath.split(separator: "/").dropLast(4).joined(separator: "/")
-        let file = try #require(fopen("/\(root)/docs/reference/transport-rules.md", "r"))
-        defer { fclose(file) }
-        var bytes = [UInt8](repeating: 0, count: 1 << 16)
-        bytes.removeLast(bytes.count - fread(&bytes, 1, bytes.count, file))
-        return String(decoding: bytes, as: UTF8.self)
-    }
-
-    @Test("The page lists every rule with its sentence, in order, and how it is noticed")
+    @Test(
+        "The page for authors of transports lists every rule with its sentence, in order, and how it is noticed"
+    )
     func complete() throws {
-        let rows = try Self.page().split(separator: "\n").filter { $0.hasPrefix("| `") }
-        let cells = rows.map { row in row.split(separator: "|").map { $0.trimmed } }
+        let page = try ProtocolPage("transport-rules.md")
+        let cells = page.allRows.filter { $0[0].hasPrefix("`") }
         #expect(cells.map(\.first) == ContractRule.allCases.map { "`\($0.rawValue)`" })
         #expect(cells.map { $0[1] } == ContractRule.allCases.map(\.sentence))
         #expect(cells.allSatisfy { $0.count == 3 && !$0[2].isEmpty })
     }
-
-    @Test("Rules have names with hyphens, and their sentences end with a full stop")
-    func style() {
-        for rule in ContractRule.allCases {
-            #expect(rule.rawValue.allSatisfy { $0 == "-" || ("a"..."z").contains($0) })
-            #expect(rule.sentence.hasSuffix(".") && !rule.sentence.contains("|"))
-        }
-    }
-}
-
-extension Substring {
-    fileprivate var trimmed: String { String(drop { $0 == " " }.reversed().drop { $0 == " " }.reversed()) }
 }

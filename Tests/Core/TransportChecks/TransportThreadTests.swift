@@ -82,32 +82,6 @@ import Testing
         #expect(listener.log == ["down"])
     }
 
-    @Test("A session on its own thread receives the breach, and closes cleanly")
-    func session() async {
-        let loop = ThreadEventLoop()
-        let breaker = RuleBreaker(
-            .eventsOnTheLoop, around: MemoryTransport(hub: MemoryHub(), address: "victim"))
-        var configuration = SessionConfiguration(service: "test", name: DisplayName(fitting: "victim"))
-        configuration.checksTransports = true
-        let session = Session(
-            configuration, identity: .ephemeral(seed: 1), transports: [breaker], loop: loop)
-        let probe = SessionProbe(
-            number: 1, session: session, faults: FaultyTransport(MemoryTransport(hub: MemoryHub())).control)
-        probe.start(reading: .handler, accepting: true)
-        loop.execute { breaker.misbehave() }
-        let isTold = probe.wait { probe in
-            probe.events.contains {
-                guard case .transportDown("memory", let error) = $0 else { return false }
-                if case .contractBroken(.eventsOnTheLoop, _) = error.cause { return true }
-                return false
-            }
-        }
-        #expect(isTold)
-        await session.close()
-        loop.shutdown()
-        #expect(breaker.isShutDown)
-    }
-
     /// `@unchecked Sendable`: guarded by the monitor.
     private final class End: @unchecked Sendable {
         var hasCome = false

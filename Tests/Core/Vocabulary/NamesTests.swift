@@ -4,18 +4,16 @@ import Testing
 @testable import NighCore
 
 @Suite struct ServiceNameTests {
-    @Test(arguments: ["fourinarow", "a", "x-y-z", "http2", "2048game", "abcdefghijklmno"])
-    func namesAllowedByRFC6335AreAccepted(text: String) {
-        #expect(ServiceName(text)?.description == text)
-    }
-
-    @Test(arguments: [
-        "", "abcdefghijklmnop", "Fourinarow", "four_in_a_row", "four in", "-four", "four-", "four--row",
-        "1234", "2-4",
-        "fünf", "four.row", "four\n", "ｆour",
-    ])
-    func namesForbiddenByRFC6335AreRejected(text: String) {
-        #expect(ServiceName(text) == nil)
+    @Test func `A service has a name that RFC 6335 allows`() {
+        for text in ["fourinarow", "a", "x-y-z", "http2", "2048game", "abcdefghijklmno"] {
+            #expect(ServiceName(text)?.description == text)
+        }
+        for text in [
+            "", "abcdefghijklmnop", "Fourinarow", "four_in_a_row", "four in", "-four", "four-", "four--row",
+            "1234", "2-4", "fünf", "four.row", "four\n", "ｆour",
+        ] {
+            #expect(ServiceName(text) == nil, "\(text)")
+        }
     }
 }
 
@@ -37,19 +35,16 @@ import Testing
 
     private static let blank = [
         " ", "   ", "\u{A0}", "\u{2003}\u{200B}", "\u{200E}\u{202E}", "\u{FEFF}", "\u{3164}",
-        "\u{115F}\u{1160}",
-        "\u{2800}", "\u{FE0F}", "\u{61C} \u{AD}",
+        "\u{115F}\u{1160}", "\u{2800}", "\u{FE0F}", "\u{61C} \u{AD}",
     ]
 
-    @Test("A name of white space and invisible characters cannot be chosen", arguments: blank)
+    @Test(
+        "A name of white space and invisible characters cannot be chosen, and shows a peer's PeerID",
+        arguments: blank)
     func blankNamesAreRejected(text: String) {
         #expect(DisplayName(exactly: text) == nil)
         #expect(DisplayName(fitting: text).description == "unnamed")
         #expect(DisplayName(exactly: "\(text).")?.description == "\(text).")
-    }
-
-    @Test("A peer with a blank name is shown by its short PeerID", arguments: blank)
-    func blankNamesOfPeers(text: String) {
         let peer = Identity.ephemeral(seed: 1).peerID
         #expect(DisplayName(text, of: peer)?.description == peer.short)
         #expect(DisplayName(fitting: text, of: peer).description == peer.short)
@@ -81,6 +76,57 @@ import Testing
     }
 }
 
+/// Tests that one of two peers with the same name gets a number.
+@Suite struct NumberedNameTests {
+    @Test(arguments: [
+        ("Puma", "Puma", 1), ("Puma #2", "Puma", 2), ("Puma #999999", "Puma", 999_999),
+        ("Puma #1000000", "Puma #1000000", 1), ("Puma #0", "Puma #0", 1), ("Puma #02", "Puma #02", 1),
+        ("Puma#2", "Puma#2", 1), ("Puma #", "Puma #", 1), ("Puma #2 #3", "Puma #2", 3), (" #2", "", 2),
+    ])
+    func onlyAnAppendedNumberIsRecognized(_ name: String, _ stem: String, _ number: Int) {
+        let numbered = NumberedName(name)
+        #expect(numbered.stem == stem && numbered.number == number)
+    }
+
+    @Test func theNextNumberFitsIntoTheLimit() {
+        for (name, limit, next) in [
+            ("Puma", 63, "Puma #2"), ("Puma #9", 63, "Puma #10"), ("Puma", 7, "Puma #2"),
+            ("Puma", 6, "Pum #2"),
+        ] {
+            #expect(NumberedName(name).next(limit: limit) == next)
+        }
+    }
+
+    /// A program that has found "Puma #2" must not end up with a second "Puma".
+    @Test func aPeerWithANumberedNameUsesThatName() throws {
+        let place = Neighbourhood()
+        let puma = place.join("Puma")
+        let lynx = place.join("Lynx", role: .server)
+        try place.run(.seconds(1))
+        let driver = puma.session.driver
+        driver.advertised(as: DisplayName(fitting: "Puma #2"), by: driver.transports[0])
+        puma.invite(lynx)
+        try place.run(.seconds(1))
+        #expect(lynx.peer(puma.id)?.name == "Puma #2")
+    }
+}
+
+@Suite struct ShellWordTests {
+    @Test(
+        "A suggested word reaches the program as it is, and is quoted only if a shell would change it",
+        arguments: [
+            ("Puma", "Puma"), ("tcp://10.0.0.7:4000", "tcp://10.0.0.7:4000"), ("a b", "'a b'"),
+            ("Anna's laptop", #"'Anna'\''s laptop'"#), ("$(reboot)", "'$(reboot)'"), ("~", "'~'"),
+            ("", "''"), ("K\u{FC}che", "'K\u{FC}che'"), ("a;b", "'a;b'"), ("#1", "'#1'"),
+        ])
+    func quoted(_ text: String, _ word: String) {
+        #expect(ShellWord.quoted(text) == word)
+        #expect(ShellWord.operand(text) == word)
+        // An operand that begins with a hyphen is not taken for an option.
+        #expect(ShellWord.operand("-x y") == "-- '-x y'")
+    }
+}
+
 @Suite struct DiscoveryInfoTests {
     @Test func pairsAreKept() throws {
         let info = try DiscoveryInfo(["table": "open", "elo": "", "say": "a=b ü"])
@@ -89,43 +135,34 @@ import Testing
         #expect(try DiscoveryInfo([:]) == .none)
     }
 
-    @Test(arguments: ["", "a=b", "tab\t", "schlüssel", "del\u{7F}"])
-    func invalidKeysAreRefused(key: String) {
-        let error = refusal([key: "x"])
-        #expect(error?.cause == .invalid("discovery info key \"\(key)\""))
-        #expect(error?.advice?.contains("printable ASCII") == true)
+    /// In a DNS text record, the case of keys has no meaning (RFC 6763, section 6.4), so one of two keys that differ in
+    /// case only would be lost.
+    @Test func invalidAndReservedKeysAreRefused() {
+        for key in ["", "a=b", "tab\t", "schlüssel", "del\u{7F}"] {
+            #expect(refusal([key: "x"])?.cause == .invalid("discovery info key \"\(key)\""))
+        }
+        for key in ["v", "id", "V", "Id", "ID"] {
+            #expect(refusal([key: "x"])?.advice?.contains("are reserved") == true)
+        }
+        let advice = refusal(["Table": "1", "table": "2"])?.advice
+        #expect(advice?.contains("upper and lower case") == true)
     }
 
-    @Test(arguments: ["v", "id", "V", "Id", "ID"])
-    func reservedKeysAreRefused(key: String) {
-        #expect(refusal([key: "x"])?.advice == "'v' and 'id' are reserved; choose another key")
-    }
-
-    /// In a DNS text record, the case of keys has no meaning (RFC 6763, section 6.4), so one of the two would be lost.
-    @Test func keysThatDifferInCaseOnlyAreRefused() {
-        let error = refusal(["Table": "1", "table": "2"])
-        #expect(error?.advice?.contains("upper and lower case") == true)
-    }
-
-    @Test func aPairHasAtMost255Bytes() throws {
-        let info = try DiscoveryInfo(["key": String(repeating: "x", count: 251)])
-        #expect(info.byteCount == 256)
-        let key = String(repeating: "k", count: 200)
-        #expect(try DiscoveryInfo([key: String(repeating: "x", count: 54)])[key]?.count == 54)
-        let longer = refusal([key: String(repeating: "x", count: 55)])
-        #expect(longer?.cause == .limit("discovery info pair", 255))
-        let error = refusal(["key": String(repeating: "x", count: 252)])
-        #expect(error?.cause == .limit("discovery info pair", 255))
-        #expect(error?.advice?.contains("\"key\"") == true)
-        #expect(
-            refusal(["key": String(repeating: "ü", count: 126)])?.cause == .limit("discovery info pair", 255))
-    }
-
-    @Test func allPairsTogetherHaveAtMost400Bytes() throws {
-        let most = ["a": String(repeating: "x", count: 197), "b": String(repeating: "x", count: 197)]
-        #expect(try DiscoveryInfo(most).byteCount == 400)
-        let more = most.merging(["b": String(repeating: "x", count: 198)]) { $1 }
-        #expect(refusal(more)?.cause == .limit("discovery info", 400))
+    @Test func `A pair has at most 255 bytes, and all have 400`() throws {
+        func text(_ count: Int, of character: String = "x") -> String {
+            String(repeating: character, count: count)
+        }
+        #expect(try DiscoveryInfo(["key": text(251)]).byteCount == 256)
+        #expect(try DiscoveryInfo([text(200, of: "k"): text(54)]).byteCount == 256)
+        for (key, value) in [
+            (text(200, of: "k"), text(55)), ("key", text(252)), ("key", text(126, of: "ü")),
+        ] {
+            let error = refusal([key: value])
+            #expect(error?.cause == .limit("discovery info pair", 255))
+            #expect(error?.advice?.contains("\"\(key)\"") == true)
+        }
+        #expect(try DiscoveryInfo(["a": text(197), "b": text(197)]).byteCount == 400)
+        #expect(refusal(["a": text(197), "b": text(198)])?.cause == .limit("discovery info", 400))
     }
 
     private func refusal(_ pairs: [String: String]) -> NighError? {

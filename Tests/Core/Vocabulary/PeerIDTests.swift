@@ -11,32 +11,26 @@ import Worlds
         #expect(PeerID(random.description) == random)
         #expect(random.description.utf8.count == 52)
         #expect(random.short == random.description.prefix(8))
-        let zero = PeerID(bytes: [UInt8](repeating: 0, count: 32))
-        #expect(zero?.description == String(repeating: "a", count: 52))
-        #expect(PeerID(String(repeating: "a", count: 52)) == zero)
-        let ones = PeerID(bytes: [UInt8](repeating: 255, count: 32))
-        #expect(ones?.description == String(repeating: "7", count: 51) + "q")
+        for (byte, text) in [
+            (0, String(repeating: "a", count: 52)), (255, String(repeating: "7", count: 51) + "q"),
+        ] as [(UInt8, String)] {
+            let peer = PeerID(bytes: [UInt8](repeating: byte, count: 32))
+            #expect(peer?.description == text && PeerID(text) == peer)
+        }
     }
 
-    @Test func peerIDsOfOtherLengthsAreRejected() {
+    /// A peer must have only one spelling. Otherwise lists of trusted peers could be deceived.
+    @Test func `A PeerID has 32 bytes, and a text of one spelling without padding`() {
         for count in [0, 1, 31, 33, 64] {
             #expect(PeerID(bytes: [UInt8](repeating: 1, count: count)) == nil)
         }
         let text = random.description
-        #expect(PeerID("") == nil)
-        #expect(PeerID(String(text.dropLast())) == nil)
-        #expect(PeerID(text + "a") == nil)
-        #expect(PeerID(text + "====") == nil, "no padding")
-    }
-
-    /// A peer must have only one spelling. Otherwise lists of trusted peers could be deceived.
-    @Test func otherSpellingsAreRefused() {
-        let text = random.description
-        #expect(PeerID(text.uppercased()) == nil)
-        #expect(PeerID(" " + text.dropFirst()) == nil)
-        #expect(PeerID("0" + text.dropFirst()) == nil)
-        #expect(PeerID("1" + text.dropFirst()) == nil)
-        #expect(PeerID("ä" + text.dropFirst(2)) == nil)
+        for other in [
+            "", String(text.dropLast()), text + "a", text + "====", text.uppercased(), " " + text.dropFirst(),
+            "0" + text.dropFirst(), "1" + text.dropFirst(), "ä" + text.dropFirst(2),
+        ] {
+            #expect(PeerID(other) == nil, "\(other)")
+        }
         // The last character carries one bit of the PeerID and four that must be zero.
         let alphabet = "abcdefghijklmnopqrstuvwxyz234567"
         let accepted = alphabet.filter { PeerID(String(text.dropLast()) + String($0)) != nil }

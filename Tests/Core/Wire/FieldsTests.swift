@@ -6,10 +6,20 @@ import Testing
     private func reading<Result>(
         _ bytes: [UInt8], _ body: (inout FieldReader) throws(WireError) -> Result
     ) throws(WireError) -> Result {
-        try ByteSlice(bytes).withUnsafeBytes { raw throws(WireError) in
+        try Frames.reading(bytes) { raw throws(WireError) in
             var reader = FieldReader(raw)
             return try body(&reader)
         }
+    }
+
+    private func shortText(_ bytes: [UInt8]) throws(WireError) -> String {
+        try reading(bytes) { reader throws(WireError) in try reader.shortText("a name") }
+    }
+
+    private func written(short text: String) -> [UInt8] {
+        var writer = FieldWriter()
+        writer.write(short: text)
+        return writer.bytes
     }
 
     @Test func numbersAreInNetworkOrder() throws {
@@ -38,86 +48,59 @@ import Testing
         #expect(writer.bytes.withUnsafeBytes(\.baseAddress) == start)
     }
 
-    @Test func truncatedFieldsAreNamedInTheError() {
-        #expect(throws: WireError.malformed("a count is cut short")) {
-            try reading([1, 2, 3]) { reader throws(WireError) in try reader.number(UInt32.self, "a count") }
+    @Test func `A field that cannot be read is named in the error`() {
+        func refusal(_ bytes: [UInt8], _ body: (inout FieldReader) throws(WireError) -> Void) -> WireError? {
+            #expect(throws: WireError.self) { try reading(bytes, body) }
         }
-        #expect(throws: WireError.malformed("a name is cut short")) {
-            try reading([3, 65, 66]) { reader throws(WireError) in try reader.shortText("a name") }
+        let count = refusal([1, 2, 3]) { reader throws(WireError) in
+            _ = try reader.number(UInt32.self, "a count")
         }
-        #expect(throws: WireError.malformed("words is cut short")) {
-            try reading([0, 3, 65, 66]) { reader throws(WireError) in try reader.bytes(atMost: 9, "words") }
+        #expect(count == .malformed("a count is cut short"))
+        let name = refusal([3, 65, 66]) { reader throws(WireError) in _ = try reader.shortText("a name") }
+        #expect(name == .malformed("a name is cut short"))
+        let words = refusal([0, 3, 65, 66]) { reader throws(WireError) in
+            _ = try reader.bytes(atMost: 9, "words")
         }
-        #expect(throws: WireError.malformed("it has 2 bytes too many")) {
-            try reading([1, 2]) { reader throws(WireError) in try reader.finish("it") }
+        #expect(words == .malformed("words is cut short"))
+        let long = refusal([0xFF, 0xFF]) { reader throws(WireError) in
+            _ = try reader.bytes(atMost: 9, "words")
         }
-        #expect(throws: WireError.malformed("a part is cut short")) {
-            try reading([1]) { reader throws(WireError) in
-                reader.remaining + (try reader.take(-1, "a part")).count
-            }
-        }
+        #expect(long == .malformed("words has 65535 bytes, the limit is 9"))
+        let rest = refusal([1, 2]) { reader throws(WireError) in try reader.finish("it") }
+        #expect(rest == .malformed("it has 2 bytes too many"))
+        let part = refusal([1]) { reader throws(WireError) in _ = try reader.take(-1, "a part") }
+        #expect(part == .malformed("a part is cut short"))
     }
 
     @Test func textMustBeUTF8() throws {
-        #expect(throws: WireError.malformed("a name is not UTF-8")) {
-            try reading([2, 0xC3, 0x28]) { reader throws(WireError) in try reader.shortText("a name") }
+        #expect(throws: WireError.malformed("a name is not UTF-8")) { try shortText([2, 0xC3, 0x28]) }
+        for text in ["", "ä", "a\tb", "\u{7F}", "\0", "a~ "] {
+            #expect(try shortText(written(short: text)) == text)
         }
-        #expect(try reading([0]) { reader throws(WireError) in try reader.shortText("a name") } == "")
-        #expect(
-            try reading([2, 0xC3, 0xA4]) { reader throws(WireError) in try reader.shortText("a name") } == "ä"
-        )
     }
 
     @Test func displayTextContainsNoControlCharacters() throws {
-        var writer = FieldWriter()
-        writer.write(short: "bis\u{1B}[2J bald\r\n\u{85}ä 🐾")
-        let words = try reading(writer.bytes) { reader throws(WireError) in try reader.displayText("words") }
+        let bytes = written(short: "bis\u{1B}[2J bald\r\n\u{85}ä 🐾")
+        let words = try reading(bytes) { reader throws(WireError) in try reader.displayText("words") }
         #expect(words == "bis [2J bald   ä 🐾")
-        let close = LinkClose(.left, "\u{7}bye")
-        let read = try ByteSlice(close.payload).withUnsafeBytes { raw throws(WireError) in
-            try LinkClose(reading: raw)
-        }
-        #expect(read.reason == " bye")
+        let close = try Frames.reading(LinkClose(.left, "\u{7}bye").payload, LinkClose.init(reading:))
+        #expect(close.reason == " bye")
     }
 
-    @Test func longTextIsCutBetweenCharacters() throws {
-        var writer = FieldWriter()
-        writer.write(short: String(repeating: "ä", count: 200))
-        let text = try reading(writer.bytes) { reader throws(WireError) in try reader.shortText("a name") }
-        #expect(text == String(repeating: "ä", count: 127))
-
-        var flag = FieldWriter()
-        flag.write(short: String(repeating: "x", count: 252) + "🇩🇪")
-        let kept = try reading(flag.bytes) { reader throws(WireError) in try reader.shortText("a name") }
-        #expect(kept == String(repeating: "x", count: 252))
-    }
-
-    @Test func aPayloadInPlaceHasTheBytesThatAGrowingWriterWrites() {
-        for reason in ["", "bis bald", String(repeating: "ä", count: 200), String(repeating: "🐾", count: 64)]
-        {
+    @Test func `A text of more than 255 bytes is cut between characters, also if it is written in place`()
+        throws
+    {
+        let x = String(repeating: "x", count: 252)
+        for (text, kept) in [
+            (String(repeating: "ä", count: 200), String(repeating: "ä", count: 127)), (x + "🇩🇪", x),
+            (String(repeating: "🐾", count: 64), String(repeating: "🐾", count: 63)), ("", ""),
+        ] {
+            let bytes = written(short: text)
+            #expect(try shortText(bytes) == kept)
             let refusal = ConversationRefusal(
-                conversation: 0x0102_0304_0506_0708, code: .busy, retryAfterSeconds: 9, reason: reason)
-            var writer = FieldWriter()
-            writer.write(refusal.conversation)
-            writer.write(refusal.code.rawValue)
-            writer.write(refusal.retryAfterSeconds)
-            writer.write(short: reason)
-            #expect(refusal.payload == writer.bytes)
-        }
-    }
-
-    @Test func textOfASCIIMayContainControlCharacters() throws {
-        for text in ["a\tb", "\u{7F}", "\0", "a~ "] {
-            var writer = FieldWriter()
-            writer.write(short: text)
-            #expect(
-                try reading(writer.bytes) { reader throws(WireError) in try reader.shortText("a") } == text)
-        }
-    }
-
-    @Test func aBlockOverItsLimitIsRefusedBeforeItIsRead() {
-        #expect(throws: WireError.malformed("words has 65535 bytes, the limit is 9")) {
-            try reading([0xFF, 0xFF]) { reader throws(WireError) in try reader.bytes(atMost: 9, "words") }
+                conversation: 0x0102_0304_0506_0708, code: .busy, retryAfterSeconds: 9, reason: text)
+            let code = ConversationRefusal.Code.busy.rawValue
+            #expect(refusal.payload == [1, 2, 3, 4, 5, 6, 7, 8, code, 0, 0, 0, 9] + bytes)
         }
     }
 

@@ -4,9 +4,9 @@ import Testing
 
 @Suite struct FrameDecoderTests {
     /// A stream of valid frames of all kinds and sizes, and the lengths of its pieces.
-    private func stream(_ generator: inout SeededGenerator, frames: Int = 40) -> (
-        bytes: [UInt8], pieces: [Int]
-    ) {
+    private func stream(
+        _ generator: inout SeededGenerator, frames: Int = 40
+    ) -> (bytes: [UInt8], pieces: [Int]) {
         let types: [UInt8] = [0x03, 0x05, 0x10, 0x11, 0x14, 0x15, 0x20, 0x80, 0xFF]
         var bytes: [UInt8] = []
         var pieces: [Int] = []
@@ -44,15 +44,6 @@ import Testing
         }
     }
 
-    @Test func framesFedByteByByteAreDecoded() {
-        var generator = SeededGenerator(seed: 1)
-        let (bytes, pieces) = stream(&generator)
-        let decoded = decode(bytes.map { ByteSlice([$0]) }, pieces: pieces)
-        let reference = Decoded(reference: bytes, maximumPayload: 4_096)
-        #expect(decoded.frames == reference.frames)
-        #expect(decoded.error == nil)
-    }
-
     @Test func anySplitGivesTheSameFrames() {
         var generator = SeededGenerator(seed: 2)
         for round in 0..<400 {
@@ -60,15 +51,15 @@ import Testing
             let slices = Frames.cut(bytes, atMost: [1, 3, 7, 64, 5_000][round % 5], &generator)
             let decoded = decode(slices, pieces: pieces)
             let reference = Decoded(reference: bytes, maximumPayload: 4_096)
-            #expect(decoded.frames == reference.frames, "round \(round)")
-            #expect(decoded.error == nil)
+            #expect(decoded.frames == reference.frames && decoded.error == nil, "round \(round)")
         }
     }
 
     @Test func slicesFedTogetherComeOutInOrder() {
         var generator = SeededGenerator(seed: 3)
-        let (bytes, all) = stream(&generator)
-        var pieces = all
+        let bytes: [UInt8]
+        var pieces: [Int]
+        (bytes, pieces) = stream(&generator)
         var decoder = FrameDecoder(maximumPayload: 4_096)
         for slice in Frames.cut(bytes, atMost: 9, &generator) { decoder.feed(slice) }
         #expect(decoder.unparsedByteCount == bytes.count)
@@ -90,8 +81,7 @@ import Testing
             let pieces = reference.frames.filter { [0x14, 0x15].contains($0.type) }.map(\.bytes.count)
             let decoded = decode(
                 Frames.cut(bytes, atMost: 300, &generator), pieces: pieces, limit: 1_000)
-            #expect(decoded.frames == reference.frames, "round \(round)")
-            #expect(decoded.error == reference.error, "round \(round)")
+            #expect(decoded.frames == reference.frames && decoded.error == reference.error, "round \(round)")
         }
     }
 
@@ -117,77 +107,58 @@ import Testing
         #expect(frame.wireBytes == 7)
     }
 
-    @Test func framesMayHaveNoPayload() throws {
-        for size in [1, 2, 3, 4, 8] {
-            var decoder = FrameDecoder(maximumPayload: 10)
-            var seen = 0
-            let bytes = Frames.frame(0x10) + Frames.frame(0x11) + Frames.frame(0x80)
-            for start in stride(from: 0, to: bytes.count, by: size) {
-                decoder.feed(ByteSlice(bytes[start..<min(start + size, bytes.count)]))
-                while let frame = try decoder.next() {
-                    #expect(frame.bytes.isEmpty)
-                    #expect(decoder.retain(frame.bytes).isEmpty)
-                    seen += 1
-                }
-            }
-            #expect(seen == 3)
-        }
+    @Test func aFrameOrSliceWithoutBytesIsNothingToKeep() throws {
         var decoder = FrameDecoder(maximumPayload: 10)
         decoder.feed(ByteSlice([]))
         #expect(try decoder.next() == nil)
+        decoder.feed(ByteSlice(Frames.frame(0x10)))
+        let frame = try #require(try decoder.next())
+        #expect(frame.bytes.isEmpty && decoder.retain(frame.bytes).isEmpty)
     }
 
-    @Test(arguments: [UInt8(0x10), 0x14, 0x05, 0x90], [1, 4, 8])
-    func framesBeyondTheLimitAreRefusedAtTheHeader(type: UInt8, step: Int) {
-        for length in [1_001, 65_536, (1 << 24) - 1] {
-            let bytes = Frames.header(type, length) + [0, 0, 0, 0]
-            var decoder = FrameDecoder(maximumPayload: 1_000)
-            var error: WireError?
-            var fed = 0
-            while error == nil, fed < bytes.count {
-                decoder.feed(ByteSlice(bytes[fed..<min(fed + step, bytes.count)]))
-                fed += step
-                do throws(WireError) { while try decoder.next() != nil {} } catch let refused {
-                    error = refused
-                }
-            }
-            #expect(error == .oversize(type: type, length: length, limit: 1_000))
-            #expect(fed <= max(4, step), "it was refused only after more than its header had come")
-            #expect(decoder.unparsedByteCount <= 8)
-        }
-    }
-
-    @Test(arguments: [UInt8(0x14), 0x15], [1, 4])
-    func aPieceWithoutBytesIsRefused(type: UInt8, step: Int) {
+    @Test(
+        arguments: [
+            (0x10, 1_001), (0x14, 65_536), (0x05, 1_001), (0x90, (1 << 24) - 1), (0x14, 0), (0x15, 0),
+        ] as [(type: UInt8, length: Int)], [1, 4, 8])
+    func `A frame over the limit, or a piece without bytes, is refused at its header`(
+        _ frame: (type: UInt8, length: Int), step: Int
+    ) {
+        let bytes = Frames.header(frame.type, frame.length) + [0, 0, 0, 0]
         var decoder = FrameDecoder(maximumPayload: 1_000)
-        let bytes = Frames.frame(type)
-        #expect(throws: WireError.malformed("a piece without bytes")) {
-            for start in stride(from: 0, to: 4, by: step) {
-                decoder.feed(ByteSlice(bytes[start..<start + step]))
-                while try decoder.next() != nil {}
-            }
+        var error: WireError?
+        var fed = 0
+        while error == nil, fed < bytes.count {
+            decoder.feed(ByteSlice(bytes[fed..<min(fed + step, bytes.count)]))
+            fed += step
+            do throws(WireError) { while try decoder.next() != nil {} } catch let refused { error = refused }
         }
+        let oversize = WireError.oversize(type: frame.type, length: frame.length, limit: 1_000)
+        #expect(error == (frame.length > 0 ? oversize : .malformed("a piece without bytes")))
+        #expect(fed <= max(4, step), "it was refused only after more than its header had come")
+        #expect(decoder.unparsedByteCount <= 8)
     }
 
     @Test func theLimitCountsFromTheNextFrameOn() throws {
-        var decoder = FrameDecoder(maximumPayload: 10)
-        decoder.feed(
-            ByteSlice(Frames.frame(0x01, [1]) + Frames.frame(0x10, [UInt8](repeating: 5, count: 50))))
-        #expect(try decoder.next()?.type == 0x01)
-        decoder.maximumPayload = 50
-        #expect(try decoder.next()?.bytes.count == 50)
-
-        var strict = FrameDecoder(maximumPayload: 50)
-        strict.feed(ByteSlice(Frames.frame(0x01, [1]) + Frames.frame(0x10, [UInt8](repeating: 5, count: 50))))
-        #expect(try strict.next()?.type == 0x01)
-        strict.maximumPayload = 49
-        #expect(throws: WireError.oversize(type: 0x10, length: 50, limit: 49)) { try strict.next() }
+        let bytes = Frames.frame(0x01, [1]) + Frames.frame(0x10, [UInt8](repeating: 5, count: 50))
+        for (before, after) in [(10, 50), (50, 49)] {
+            var decoder = FrameDecoder(maximumPayload: before)
+            decoder.feed(ByteSlice(bytes))
+            #expect(try decoder.next()?.type == 0x01)
+            decoder.maximumPayload = after
+            if after >= 50 {
+                #expect(try decoder.next()?.bytes.count == 50)
+            } else {
+                #expect(throws: WireError.oversize(type: 0x10, length: 50, limit: after)) {
+                    try decoder.next()
+                }
+            }
+        }
     }
 
     @Test func retainedBytesStayUnchanged() throws {
         var generator = SeededGenerator(seed: 5)
         for _ in 0..<100 {
-            let (bytes, all) = stream(&generator, frames: 60)
+            let (bytes, _) = stream(&generator, frames: 60)
             var decoder = FrameDecoder(maximumPayload: 4_096)
             var kept: [(ByteSlice, [UInt8])] = []
             for slice in Frames.cut(bytes, atMost: 40, &generator) {
@@ -196,7 +167,6 @@ import Testing
                     if generator.oneIn(2) { kept.append((decoder.retain(frame.bytes), Array(frame.bytes))) }
                 }
             }
-            _ = all
             for (slice, bytes) in kept { #expect(slice.bytes == bytes) }
         }
     }

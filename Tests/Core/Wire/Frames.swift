@@ -25,6 +25,13 @@ enum Frames {
         return hello
     }
 
+    /// What a reader of Core makes of a payload.
+    static func reading<Value>(
+        _ payload: [UInt8], _ read: (UnsafeRawBufferPointer) throws(WireError) -> Value
+    ) throws(WireError) -> Value {
+        try ByteSlice(payload).withUnsafeBytes { bytes throws(WireError) in try read(bytes) }
+    }
+
     static func random(_ count: Int, _ generator: inout SeededGenerator) -> [UInt8] {
         (0..<count).map { _ in UInt8.random(in: .min ... .max, using: &generator) }
     }

@@ -4,19 +4,15 @@ import Testing
 
 @Suite struct PrefaceTests {
     private func read(_ bytes: [UInt8]) throws(WireError) -> Preface {
-        try ByteSlice(bytes).withUnsafeBytes { raw throws(WireError) in try Preface(reading: raw) }
+        try Frames.reading(bytes, Preface.init(reading:))
     }
 
-    @Test func roundTrip() throws {
+    @Test func `A preface is read as it was written, and bits without a meaning are ignored`() throws {
         for security: Preface.Security in [.plaintext, .tls13, [.plaintext, .tls13], []] {
             let bytes = Preface(security: security).bytes
-            #expect(bytes.count == Preface.byteCount)
-            #expect(Array(bytes.prefix(4)) == Array("NIGH".utf8))
+            #expect(bytes.count == Preface.byteCount && bytes.starts(with: "NIGH".utf8))
             #expect(try read(bytes).security == security)
         }
-    }
-
-    @Test func undefinedBitsAreIgnored() throws {
         let preface = try read(Array("NIGH".utf8) + [1, 0b1111_0001, 0xFF, 0xFF])
         #expect(preface.security.contains(.plaintext))
         #expect(preface.security.strongestCommon(with: .plaintext) == .plaintext)
@@ -41,24 +37,32 @@ import Testing
         #expect(both.strongestCommon(with: .tls13) == .tls13)
         #expect(Preface.Security.tls13.strongestCommon(with: .plaintext) == nil)
         #expect(both.strongestCommon(with: []) == nil)
-        #expect(
-            Preface.Security(rawValue: 0x80).strongestCommon(with: Preface.Security(rawValue: 0x80)) == nil)
+        let unknown = Preface.Security(rawValue: 0x80)
+        #expect(unknown.strongestCommon(with: unknown) == nil)
     }
 }
 
 @Suite struct HelloTests {
     private func read(_ bytes: [UInt8]) throws(WireError) -> Hello {
-        try ByteSlice(bytes).withUnsafeBytes { raw throws(WireError) in try Hello(reading: raw) }
+        try Frames.reading(bytes, Hello.init(reading:))
     }
 
-    /// The offset of the first field behind those of fixed size.
-    private static let serviceOffset = 2 + 4 + PeerID.byteCount + 8 + 4 + 4
+    /// The payload of a hello with these texts in place of its service and its name.
+    private func payload(service: String = "test", name: String) -> [UInt8] {
+        let fixed = 2 + 4 + PeerID.byteCount + 8 + 4 + 4
+        return [service, name].reduce(Array(Frames.hello().payload.prefix(fixed))) {
+            $0 + [UInt8($1.utf8.count)] + Array($1.utf8)
+        }
+    }
 
-    @Test func roundTrip() throws {
+    @Test func `A hello is read as it was written, and not if it is cut short`() throws {
         let hello = Frames.hello(
             seed: 9, incarnation: .max, service: "four-in-a-row", name: "Püma 🐾", versions: 1...255,
             maximumFrame: Int(UInt32.max), maximumMessage: 0)
         #expect(try read(hello.payload) == hello)
+        for count in 0..<hello.payload.count {
+            #expect(throws: WireError.self) { try read(Array(hello.payload.prefix(count))) }
+        }
     }
 
     @Test("The bits for streams and for files are those that the page of the protocol names")
@@ -82,13 +86,6 @@ import Testing
         hello.abilities = 0b11
         #expect(throws: WireError.malformed("the hello has streams without their field")) {
             try read(hello.payload)
-        }
-    }
-
-    @Test func everyTruncationIsRefused() {
-        let payload = Frames.hello().payload
-        for count in 0..<payload.count {
-            #expect(throws: WireError.self, "\(count) bytes") { try read(Array(payload.prefix(count))) }
         }
     }
 
@@ -119,50 +116,40 @@ import Testing
         }
     }
 
-    @Test(arguments: ["", "-a", "a--b", "UPPER", "sixteen-letters-", "123", "a b", "a\u{0}"])
-    func invalidServicesAreRefused(_ service: String) {
-        let valid = Frames.hello()
-        let head = Array(valid.payload.prefix(Self.serviceOffset))
-        let text = [UInt8(service.utf8.count)] + Array(service.utf8)
-        #expect(throws: WireError.malformed("the hello's service name is invalid")) {
-            try read(head + text + [1, 65])
+    @Test func `A hello with an invalid service or name, or with impossible numbers, is refused`() {
+        for service in ["", "-a", "a--b", "UPPER", "sixteen-letters-", "123", "a b", "a\u{0}"] {
+            #expect(throws: WireError.malformed("the hello's service name is invalid")) {
+                try read(payload(service: service, name: "A"))
+            }
         }
-    }
-
-    @Test(arguments: ["", "a\u{1B}[2J", "line\nbreak", "\u{7F}", "\u{85}", String(repeating: "x", count: 64)])
-    func invalidNamesAreRefused(_ name: String) {
-        let valid = Frames.hello(service: "test")
-        let head = Array(valid.payload.prefix(Self.serviceOffset)) + [4] + Array("test".utf8)
-        #expect(throws: WireError.malformed("the hello's display name is invalid")) {
-            try read(head + [UInt8(name.utf8.count)] + Array(name.utf8))
+        for name in ["", "a\u{1B}[2J", "a\nb", "\u{7F}", "\u{85}", String(repeating: "x", count: 64)] {
+            #expect(throws: WireError.malformed("the hello's display name is invalid")) {
+                try read(payload(name: name))
+            }
+        }
+        for lowest in [0, 2] as [UInt8] {
+            var bytes = Frames.hello().payload
+            bytes[0] = lowest
+            #expect(throws: WireError.malformed("the hello's version range is empty")) { try read(bytes) }
+        }
+        #expect(throws: WireError.malformed("the hello's frame limit is too small")) {
+            try read(Frames.hello(maximumFrame: 8_191).payload)
         }
     }
 
     @Test("The blank name of an earlier version is read as the peer's short PeerID")
     func blankName() throws {
-        let valid = Frames.hello(service: "test")
-        let head = Array(valid.payload.prefix(Self.serviceOffset)) + [4] + Array("test".utf8)
-        #expect(try read(head + [2, 0x20, 0x20]).name.description == valid.peer.short)
+        #expect(try read(payload(name: "  ")).name.description == Frames.hello().peer.short)
     }
 
-    @Test func impossibleNumbersAreRefused() {
-        var payload = Frames.hello().payload
-        payload[0] = 2
-        #expect(throws: WireError.malformed("the hello's version range is empty")) { try read(payload) }
-        payload[0] = 0
-        #expect(throws: WireError.malformed("the hello's version range is empty")) { try read(payload) }
-        let small = Frames.hello(maximumFrame: 8_191).payload
-        #expect(throws: WireError.malformed("the hello's frame limit is too small")) { try read(small) }
-    }
-
-    @Test func theHighestCommonVersionIsSpoken() {
-        func common(_ left: ClosedRange<UInt8>, _ right: ClosedRange<UInt8>) -> UInt8? {
-            Frames.hello(versions: left).commonVersion(with: right)
-        }
-        #expect(common(1...1, 1...1) == 1)
-        #expect(common(1...1, 1...2) == 1)
-        #expect(common(1...3, 2...9) == 3)
-        #expect(common(1...1, 2...2) == nil)
-        #expect(common(4...255, 1...3) == nil)
+    @Test(
+        arguments: [
+            (1...1, 1...1, 1), (1...1, 1...2, 1), (1...3, 2...9, 3), (1...1, 2...2, nil),
+            (4...255, 1...3, nil),
+        ] as [(ClosedRange<UInt8>, ClosedRange<UInt8>, UInt8?)])
+    func theHighestCommonVersionIsSpoken(
+        _ left: ClosedRange<UInt8>, _ right: ClosedRange<UInt8>, _ common: UInt8?
+    ) {
+        #expect(Frames.hello(versions: left).commonVersion(with: right) == common)
     }
 }

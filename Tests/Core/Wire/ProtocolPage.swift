@@ -32,11 +32,16 @@ struct ProtocolPage {
     func table(_ head: String, in heading: String) throws -> [[String]] {
         let rest = try section(heading).drop { $0 != head }
         guard !rest.isEmpty else { throw Missing(what: head) }
-        return rest.dropFirst(2).prefix { $0.hasPrefix("|") }.map { line in
-            line.split(separator: "|").map { cell in
-                let trimmed = cell.drop { $0 == " " }
-                return String(trimmed.reversed().drop { $0 == " " }.reversed())
-            }
+        return rest.dropFirst(2).prefix { $0.hasPrefix("|") }.map(Self.cells)
+    }
+
+    /// The rows of all tables.
+    var allRows: [[String]] { lines.filter { $0.hasPrefix("|") }.map(Self.cells) }
+
+    private static func cells(_ row: Substring) -> [String] {
+        row.split(separator: "|").map { cell in
+            let trimmed = cell.drop { $0 == " " }
+            return String(trimmed.reversed().drop { $0 == " " }.reversed())
         }
     }
 
@@ -88,64 +93,54 @@ struct ProtocolPage {
 /// Bytes as the page writes them: `01 A1 ×32 "text"`. `00 01 … 1F` means all bytes between them. If the two before the
 /// dots do not count up, the dots mean any bytes.
 struct PatternOfBytes {
-    private enum Part {
-        case bytes([UInt8])
-        case anything
-    }
-
-    private var parts: [Part] = [.bytes([])]
+    /// The bytes before, between and behind the dots that mean any bytes.
+    private var parts: [[UInt8]] = []
 
     init(_ text: String) throws {
         var bytes: [UInt8] = []
-        var rest = text[...]
-        while true {
-            rest = rest.drop { $0 == " " }
-            guard let first = rest.first else { break }
+        var rest = text.drop { $0 == " " }
+        while let first = rest.first {
             if first == "\"" {
                 let quoted = rest.dropFirst().prefix { $0 != "\"" }
                 bytes += Array(quoted.utf8)
-                rest = rest.dropFirst(quoted.count + 2)
+                rest = rest.dropFirst(quoted.count + 2).drop { $0 == " " }
                 continue
             }
             let word = rest.prefix { $0 != " " }
-            rest = rest.dropFirst(word.count)
-            if first == "×" {
-                let count = try #require(Int(word.dropFirst()), "\(word)")
-                let last = try #require(bytes.last)
+            rest = rest.dropFirst(word.count).drop { $0 == " " }
+            switch first {
+            case "×":
+                let (count, last) = (try #require(Int(word.dropFirst())), try #require(bytes.last))
                 bytes += [UInt8](repeating: last, count: count - 1)
-            } else if first == "…" {
-                let next = try #require(UInt8(rest.drop { $0 == " " }.prefix(2), radix: 16))
-                let isRow = bytes.count > 1 && bytes[bytes.count - 2] &+ 1 == bytes[bytes.count - 1]
-                if isRow, let last = bytes.last, next > last {
+            case "…":
+                let next = try #require(UInt8(rest.prefix(2), radix: 16))
+                if let last = bytes.last, next > last, bytes.suffix(2).first == last &- 1 {
                     bytes += Array(last + 1..<next)
                 } else {
-                    parts += [.bytes(bytes), .anything]
+                    parts.append(bytes)
                     bytes = []
                 }
-            } else {
-                let byte = word.count == 2 ? UInt8(word, radix: 16) : nil
-                bytes.append(try #require(byte, "what is \(word)?"))
+            default: bytes.append(try #require(UInt8(word, radix: 16), "what is \(word)?"))
             }
         }
-        parts.append(.bytes(bytes))
+        parts.append(bytes)
     }
 
     /// The bytes, if all of them are written out.
-    var exact: [UInt8]? {
-        var all: [UInt8] = []
-        for part in parts {
-            guard case .bytes(let bytes) = part else { return nil }
-            all += bytes
-        }
-        return all
-    }
+    var exact: [UInt8]? { parts.count == 1 ? parts[0] : nil }
 
     /// Whether `bytes` are what is written.
     func matches(_ bytes: [UInt8]) -> Bool {
-        if let exact { return exact == bytes }
-        var written: [[UInt8]] = []
-        for case .bytes(let part) in parts where !part.isEmpty { written.append(part) }
-        return written.count == 2 && bytes.starts(with: written[0])
-            && bytes.suffix(written[1].count) == written[1][...]
+        parts.count == 1 ? parts[0] == bytes : bytes.starts(with: parts[0]) && bytes.ends(with: parts[1])
     }
+}
+
+extension [UInt8] {
+    /// The bytes of hexadecimal digits; other characters are left out.
+    init(hexadecimal text: String) {
+        let digits = text.compactMap { $0.hexDigitValue.map(UInt8.init) }
+        self = stride(from: 0, to: digits.count, by: 2).map { digits[$0] << 4 | digits[$0 + 1] }
+    }
+
+    fileprivate func ends(with other: [UInt8]) -> Bool { suffix(other.count).elementsEqual(other) }
 }

@@ -29,8 +29,7 @@ struct LeftAlone {
         repeat {
             index += 1
             marks[index] = true
-            if tokens[index].isMark("(") { depth += 1 }
-            if tokens[index].isMark(")") { depth -= 1 }
+            depth += tokens[index].nesting
         } while depth > 0 && index + 1 < tokens.count
     }
 
@@ -48,8 +47,7 @@ struct LeftAlone {
                 let goesOn = tokens[index - 1].isMark(",") || index == start + 1
                 if token.isFirstOnLine, !goesOn { return }
             }
-            if token.isMark("(") || token.isMark("[") { depth += 1 }
-            if token.isMark(")") || token.isMark("]") { depth -= 1 }
+            depth += token.nesting
             if depth < 0 { return }
             marks[index] = true
         }

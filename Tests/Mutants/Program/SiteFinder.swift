@@ -108,8 +108,7 @@ struct SiteFinder {
                 start = next + 1
             }
             if isEnd { return }
-            if mark.isMark("(") || mark.isMark("[") || mark.isMark("{") { depth += 1 }
-            if mark.isMark(")") || mark.isMark("]") || mark.isMark("}") { depth -= 1 }
+            depth += mark.nesting
             if depth < 0 { return }
         }
     }
@@ -136,19 +135,15 @@ struct SiteFinder {
 
     // MARK: Statements
 
-    private static let startsNoStatement: Set<String> = [
-        "if", "guard", "while", "for", "switch", "case", "default", "return", "break", "continue", "throw",
-        "defer",
-        "do", "repeat", "else", "catch", "let", "var", "func", "init", "deinit", "subscript", "struct",
-        "class",
-        "enum", "extension", "protocol", "import", "typealias", "static", "private", "fileprivate",
-        "internal",
-        "package", "public", "open", "final", "mutating", "nonmutating", "consuming", "borrowing", "override",
-        "indirect", "lazy", "weak", "unowned", "nonisolated", "convenience", "required", "get", "set",
-        "didSet",
-        "willSet", "fallthrough", "where", "async", "throws", "some", "any", "nil", "operator", "actor",
-        "prefix", "postfix", "infix", "associatedtype", "precedencegroup", "is", "as", "in", "inout",
-    ]
+    private static let startsNoStatement = Set(
+        """
+        if guard while for switch case default return break continue throw defer do repeat else catch \
+        let var func init deinit subscript struct class enum extension protocol import typealias static \
+        private fileprivate internal package public open final mutating nonmutating consuming borrowing \
+        override indirect lazy weak unowned nonisolated convenience required get set didSet willSet \
+        fallthrough where async throws some any nil operator actor prefix postfix infix associatedtype \
+        precedencegroup is as in inout
+        """.split(separator: " ").map(String.init))
 
     /// Adds a call or an assignment that begins its line and stands in a body.
     private mutating func statement(_ token: SwiftToken, _ index: Int) {
@@ -164,8 +159,7 @@ struct SiteFinder {
             {
                 break
             }
-            if mark.isMark("(") || mark.isMark("[") || mark.isMark("{") { depth += 1 }
-            if mark.isMark(")") || mark.isMark("]") || mark.isMark("}") { depth -= 1 }
+            depth += mark.nesting
             end = next
         }
         guard end > index else { return }
@@ -192,20 +186,16 @@ struct SiteFinder {
     }
 
     private func continues(_ token: SwiftToken, after index: Int) -> Bool {
-        isContinued(after: index) || token.isMark(".") || token.isMark(":") || token.kind == .infix
-            || token.isMark("{")
-            || token.isWord("else") || (token.kind == .postfix)
+        isContinued(after: index) || token.isMark(".") || token.isMark(":") || token.isMark("{")
+            || token.isWord("else") || token.kind == .infix || token.kind == .postfix
     }
 
     private func innermostBracket(before index: Int) -> String? {
         var closed = 0
         for previous in stride(from: index - 1, through: 0, by: -1) {
             let token = tokens[previous]
-            if token.isMark(")") || token.isMark("]") || token.isMark("}") { closed += 1 }
-            if token.isMark("(") || token.isMark("[") || token.isMark("{") {
-                if closed == 0 { return token.text }
-                closed -= 1
-            }
+            if token.nesting > 0, closed == 0 { return token.text }
+            closed -= token.nesting
         }
         return nil
     }

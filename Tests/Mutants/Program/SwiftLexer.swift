@@ -1,3 +1,42 @@
+/// A token of Swift source. White space and comments are none.
+struct SwiftToken: Equatable {
+    enum Kind: Equatable {
+        /// A name or a keyword.
+        case word
+        case integer
+        /// Any other number.
+        case number
+        /// A whole string, with its interpolations.
+        case string
+        /// An operator, by its position.
+        case prefix, infix, postfix
+        /// A bracket, a comma and the like.
+        case mark
+        /// A line that begins with `#`.
+        case directive
+    }
+
+    let kind: Kind
+    let text: String
+    /// The position in the file's bytes.
+    let bytes: Range<Int>
+    /// Counted from 1.
+    let line: Int
+    /// Whether it is the first token on its line.
+    let isFirstOnLine: Bool
+    /// Whether the token is an operator between spaces.
+    var isSpaced = false
+
+    func isMark(_ text: String) -> Bool { kind == .mark && self.text == text }
+    func isWord(_ text: String) -> Bool { kind == .word && self.text == text }
+
+    /// By how much it changes the depth of brackets.
+    var nesting: Int {
+        guard kind == .mark else { return 0 }
+        return ["(", "[", "{"].contains(text) ? 1 : [")", "]", "}"].contains(text) ? -1 : 0
+    }
+}
+
 /// Cuts Swift source into tokens. It knows only the syntax that finding places takes, and nothing of types. The
 /// compiler refuses what it gets wrong.
 struct SwiftLexer {
@@ -23,18 +62,18 @@ struct SwiftLexer {
         while position < bytes.count {
             let byte = bytes[position]
             switch byte {
-            case UInt8(ascii: "\n"):
+            case "\n":
                 line += 1
                 lineIsEmpty = true
                 position += 1
-            case UInt8(ascii: " "), UInt8(ascii: "\t"), UInt8(ascii: "\r"): position += 1
-            case UInt8(ascii: "/") where peek(1) == UInt8(ascii: "/"): skipLine()
-            case UInt8(ascii: "/") where peek(1) == UInt8(ascii: "*"): skipComment()
-            case UInt8(ascii: "\""): string(hashes: 0)
-            case UInt8(ascii: "#"): hash()
-            case UInt8(ascii: "0")...UInt8(ascii: "9"): number()
+            case " ", "\t", "\r": position += 1
+            case "/" where peek(1) == "/": skipLine()
+            case "/" where peek(1) == "*": skipComment()
+            case "\"": string(hashes: 0)
+            case "#": hash()
+            case "0"..."9": number()
             case _ where Self.isWordByte(byte): word()
-            case UInt8(ascii: ".") where peek(1) == UInt8(ascii: "."): operators(with: byte)
+            case "." where peek(1) == ".": operators(with: byte)
             case _ where Self.operatorBytes.contains(byte): operators(with: nil)
             case _ where Self.marks.contains(byte): add(.mark, to: position + 1)
             default: position += 1
@@ -48,9 +87,7 @@ struct SwiftLexer {
 
     private static func isWordByte(_ byte: UInt8) -> Bool {
         switch byte {
-        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-            UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "_"), UInt8(ascii: "$"), 0x80...:
-            true
+        case "a"..."z", "A"..."Z", "0"..."9", "_", "$", 0x80...: true
         default: false
         }
     }
@@ -62,25 +99,25 @@ struct SwiftLexer {
                 kind: kind, text: String(decoding: bytes[range], as: UTF8.self), bytes: range, line: line,
                 isFirstOnLine: lineIsEmpty, isSpaced: isSpaced))
         lineIsEmpty = false
-        line += bytes[range].count { $0 == UInt8(ascii: "\n") }
+        line += bytes[range].count { $0 == "\n" }
         position = end
     }
 
     private mutating func skipLine() {
-        while position < bytes.count, bytes[position] != UInt8(ascii: "\n") { position += 1 }
+        while position < bytes.count, bytes[position] != "\n" { position += 1 }
     }
 
     private mutating func skipComment() {
         var depth = 0
         repeat {
-            if peek(0) == UInt8(ascii: "/"), peek(1) == UInt8(ascii: "*") {
+            if peek(0) == "/", peek(1) == "*" {
                 depth += 1
                 position += 2
-            } else if peek(0) == UInt8(ascii: "*"), peek(1) == UInt8(ascii: "/") {
+            } else if peek(0) == "*", peek(1) == "/" {
                 depth -= 1
                 position += 2
             } else {
-                if peek(0) == UInt8(ascii: "\n") { line += 1 }
+                if peek(0) == "\n" { line += 1 }
                 position += 1
             }
         } while depth > 0 && position < bytes.count
@@ -97,9 +134,7 @@ struct SwiftLexer {
         var kind = SwiftToken.Kind.integer
         while end < bytes.count {
             // A fraction, not a member or a range.
-            if bytes[end] == UInt8(ascii: "."), end + 1 < bytes.count,
-                (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(bytes[end + 1])
-            {
+            if bytes[end] == ".", end + 1 < bytes.count, ("0"..."9").contains(bytes[end + 1]) {
                 kind = .number
             } else if !Self.isWordByte(bytes[end]) {
                 break
@@ -107,22 +142,22 @@ struct SwiftLexer {
             end += 1
         }
         let isDecimal = !(peek(1).map { "xob".utf8.contains($0) } ?? false)
-        if isDecimal, bytes[position..<end].contains(where: { $0 == UInt8(ascii: "e") }) { kind = .number }
+        if isDecimal, bytes[position..<end].contains(where: { $0 == "e" }) { kind = .number }
         add(kind, to: end)
     }
 
     /// A raw string, a compiler directive, or a word like `#filePath`.
     private mutating func hash() {
         var hashes = 0
-        while peek(hashes) == UInt8(ascii: "#") { hashes += 1 }
-        if peek(hashes) == UInt8(ascii: "\"") { return string(hashes: hashes) }
+        while peek(hashes) == "#" { hashes += 1 }
+        if peek(hashes) == "\"" { return string(hashes: hashes) }
         var end = position + hashes
         while end < bytes.count, Self.isWordByte(bytes[end]) { end += 1 }
         let name = String(decoding: bytes[position + hashes..<end], as: UTF8.self)
         guard ["if", "elseif", "else", "endif", "sourceLocation"].contains(name) else {
             return add(.word, to: end)
         }
-        while end < bytes.count, bytes[end] != UInt8(ascii: "\n") { end += 1 }
+        while end < bytes.count, bytes[end] != "\n" { end += 1 }
         add(.directive, to: end)
     }
 
@@ -134,10 +169,10 @@ struct SwiftLexer {
 
     /// Returns the end of the string that begins with its hashes at `start`.
     private func endOfString(at start: Int, hashes: Int) -> Int {
-        let hash = [UInt8](repeating: UInt8(ascii: "#"), count: hashes)
-        let isLong = starts([UInt8](repeating: UInt8(ascii: "\""), count: 3), at: start + hashes)
-        let quote = [UInt8](repeating: UInt8(ascii: "\""), count: isLong ? 3 : 1)
-        let escape = [UInt8(ascii: "\\")] + hash
+        let hash = [UInt8](repeating: "#", count: hashes)
+        let isLong = starts(["\"", "\"", "\""], at: start + hashes)
+        let quote = [UInt8](repeating: "\"", count: isLong ? 3 : 1)
+        let escape = ["\\"] + hash
         var index = start + hashes + quote.count
         while index < bytes.count {
             if starts(quote + hash, at: index) { return index + quote.count + hashes }
@@ -146,9 +181,8 @@ struct SwiftLexer {
                 continue
             }
             index += escape.count
-            index =
-                index < bytes.count && bytes[index] == UInt8(ascii: "(")
-                ? endOfInterpolation(at: index) : index + 1
+            let isInterpolation = index < bytes.count && bytes[index] == "("
+            index = isInterpolation ? endOfInterpolation(at: index) : index + 1
         }
         return bytes.count
     }
@@ -158,11 +192,11 @@ struct SwiftLexer {
         var index = start
         while index < bytes.count {
             switch bytes[index] {
-            case UInt8(ascii: "("): depth += 1
-            case UInt8(ascii: ")"):
+            case "(": depth += 1
+            case ")":
                 depth -= 1
                 if depth == 0 { return index + 1 }
-            case UInt8(ascii: "\""):
+            case "\"":
                 index = endOfString(at: index, hashes: 0)
                 continue
             default: break
@@ -178,17 +212,23 @@ struct SwiftLexer {
         var end = position
         while end < bytes.count, Self.operatorBytes.contains(bytes[end]) || bytes[end] == dot { end += 1 }
         // `!` and `?` directly behind a value are tokens of their own, whatever follows.
-        let before = position > 0 ? bytes[position - 1] : UInt8(ascii: "\n")
+        let before = position > 0 ? bytes[position - 1] : "\n"
         let isBoundBefore = !" \t\n([{,;:".utf8.contains(before)
-        if isBoundBefore, bytes[position] == UInt8(ascii: "!") || bytes[position] == UInt8(ascii: "?"),
-            !(bytes[position] == UInt8(ascii: "!") && peek(1) == UInt8(ascii: "="))
+        if isBoundBefore, bytes[position] == "!" || bytes[position] == "?",
+            !(bytes[position] == "!" && peek(1) == "=")
         {
             return add(.postfix, to: position + 1)
         }
-        let after = end < bytes.count ? bytes[end] : UInt8(ascii: "\n")
+        let after = end < bytes.count ? bytes[end] : "\n"
         let isBoundAfter = !" \t\n)]},;:.".utf8.contains(after)
         let kind: SwiftToken.Kind =
             isBoundBefore == isBoundAfter ? .infix : isBoundAfter ? .prefix : .postfix
         add(kind, to: end, isSpaced: !isBoundBefore && !isBoundAfter)
     }
+}
+
+/// So a byte can be compared with a character.
+extension UInt8: @retroactive ExpressibleByUnicodeScalarLiteral {
+    /// The byte of an ASCII character.
+    public init(unicodeScalarLiteral scalar: Unicode.Scalar) { self.init(ascii: scalar) }
 }

@@ -89,25 +89,31 @@ final class ChannelPair {
         return wire.bytes
     }
 
-    /// Sends `slices` from the dialling side; returns what the other side read.
-    func send(_ slices: [[UInt8]]) throws -> [UInt8] {
-        var plain = ByteQueue()
-        for slice in slices { plain.append(ByteSlice(slice)) }
-        try dialling.seal(&plain, into: &toAccepting)
-        try #require(plain.isEmpty)
-        try pump()
-        defer { readByAccepting.removeAll() }
-        return readByAccepting.bytes
+    /// Gives the accepting side bytes of the dialling side's, or of an attacker's.
+    func receive(_ bytes: [UInt8]) throws(NighError) {
+        try accepting.receive(ByteSlice(bytes), plain: &readByAccepting, wire: &toDialling)
     }
 
-    /// Sends `slices` from the accepting side; returns what the other side read.
-    func sendBack(_ slices: [[UInt8]]) throws -> [UInt8] {
+    /// Sends `slices` from one side; returns what the other side read.
+    func send(_ slices: [[UInt8]], from side: LinkSide = .dialling) throws -> [UInt8] {
         var plain = ByteQueue()
         for slice in slices { plain.append(ByteSlice(slice)) }
-        try accepting.seal(&plain, into: &toDialling)
+        if side == .dialling {
+            try dialling.seal(&plain, into: &toAccepting)
+        } else {
+            try accepting.seal(&plain, into: &toDialling)
+        }
         try #require(plain.isEmpty)
         try pump()
-        defer { readByDialling.removeAll() }
-        return readByDialling.bytes
+        defer {
+            readByAccepting.removeAll()
+            readByDialling.removeAll()
+        }
+        return (side == .dialling ? readByAccepting : readByDialling).bytes
+    }
+
+    /// Whether what each side sends arrives at the other.
+    func exchange(_ bytes: [UInt8]) throws -> Bool {
+        try send([bytes]) == bytes && send([bytes], from: .accepting) == bytes
     }
 }

@@ -17,18 +17,16 @@ import Testing
         #expect(pair.dialling.provenPeer == ChannelPair.accepter.peerID)
         #expect(pair.accepting.provenPeer == ChannelPair.dialler.peerID)
         #expect(!pair.dialling.wasResumed && !pair.accepting.wasResumed)
-        #expect(try pair.send([[1, 2, 3]]) == [1, 2, 3])
-        #expect(try pair.sendBack([[4, 5]]) == [4, 5])
+        #expect(try pair.exchange([1, 2, 3]))
     }
 
     @Test(arguments: [0, 1, 100, 16_383, 16_384, 16_385, 32_768, 65_536, 100_000, 1 << 20])
     func bytesArriveAsTheyWereSent(count: Int) throws {
         let pair = try ChannelPair.established()
         let bytes = Self.pattern(count)
-        #expect(try pair.send([bytes]) == bytes)
-        #expect(try pair.sendBack([bytes]) == bytes)
+        #expect(try pair.exchange(bytes))
         pair.split = 777
-        #expect(try pair.send([bytes]) == bytes)
+        #expect(try pair.exchange(bytes))
     }
 
     @Test func manySmallSlicesBecomeFewRecords() throws {
@@ -41,19 +39,11 @@ import Testing
         #expect(pair.fromDialling.count - before == count + records * 22)
     }
 
-    @Test func headersBetweenPayloadsFillTheRecords() throws {
-        let pair = try ChannelPair.established()
-        let slices = (0..<8).flatMap { [[UInt8($0)], Self.pattern(16_384, seed: $0)] }
-        let before = pair.fromDialling.count
-        #expect(try pair.send(slices) == slices.flatMap { $0 })
-        #expect(pair.fromDialling.count - before == 8 * 16_385 + 9 * 22)
-    }
-
     @Test func payloadsAndKeysAreNotReadableOnTheWire() throws {
         let pair = try ChannelPair.established()
         let secret = Array("a secret that nobody else may read".utf8)
         _ = try pair.send([secret, [UInt8](repeating: 0, count: 100_000), secret])
-        _ = try pair.sendBack([secret])
+        _ = try pair.send([secret], from: .accepting)
         for bytes in [pair.fromDialling, pair.fromAccepting] {
             for hidden in [secret, ChannelPair.dialler.publicKey, ChannelPair.accepter.publicKey] {
                 #expect(!contains(bytes, hidden))
@@ -80,7 +70,7 @@ import Testing
         pair.toAccepting.append(ByteSlice([1, 2, 3]))
         try pair.pump()
         #expect(pair.readByAccepting.isEmpty)
-        #expect(try pair.sendBack([[5]]) == [5])
+        #expect(try pair.send([[5]], from: .accepting) == [5])
         pair.accepting.end(wire: &pair.toDialling)
         try pair.pump()
     }
@@ -100,18 +90,18 @@ import Testing
         try often.shakeHands()
         let before = often.fromDialling.count
         for number in 0..<UInt8(30) {
-            #expect(try often.send([[number]]) == [number])
-            #expect(try often.sendBack([[number, 1]]) == [number, 1])
+            #expect(try often.exchange([number]))
         }
         #expect(often.fromDialling.count - before == 30 * 23 + 10 * 27, "a record that says so each time")
     }
 
+    private func secret(
+        _ channel: TLSChannel, _ label: String = "EXPORTER-nigh", _ context: [UInt8] = [1]
+    ) -> [UInt8]? {
+        channel.keyingMaterial(label: label, context: context, count: 32)?.withBytes { Array($0) }
+    }
+
     @Test func onlyBothEndsComputeTheSameSecret() throws {
-        func secret(_ channel: TLSChannel, _ label: String = "EXPORTER-nigh", _ context: [UInt8] = [1])
-            -> [UInt8]?
-        {
-            channel.keyingMaterial(label: label, context: context, count: 32)?.withBytes { Array($0) }
-        }
         let pair = try ChannelPair()
         #expect(secret(pair.dialling) == nil)
         try pair.shakeHands()
@@ -129,23 +119,8 @@ import Testing
         let right = ChannelPair(middle, try TLSContext(ChannelPair.accepter))
         try left.shakeHands()
         try right.shakeHands()
-        func secret(_ channel: TLSChannel) -> [UInt8]? {
-            channel.keyingMaterial(label: "EXPORTER-nigh", context: [], count: 32)?.withBytes { Array($0) }
-        }
         #expect(secret(left.dialling) != secret(right.accepting))
-        #expect(left.dialling.provenPeer == middle.peerID)
-        #expect(right.accepting.provenPeer == middle.peerID)
-    }
-
-    @Test func anIdleChannelContinuesWhenThereIsTraffic() throws {
-        let pair = try ChannelPair.established()
-        let bytes = Self.pattern(200_000)
-        for _ in 0..<3 {
-            #expect(try pair.send([bytes]) == bytes)
-            #expect(try pair.sendBack([bytes]) == bytes)
-            pair.dialling.releaseIdleMemory()
-            pair.accepting.releaseIdleMemory()
-        }
+        #expect(left.dialling.provenPeer == middle.peerID && right.accepting.provenPeer == middle.peerID)
     }
 
     @Test func manyChannelsShareTheMemoryOfAFew() throws {
@@ -158,20 +133,15 @@ import Testing
             #expect(context.activeChannelCount <= TLSContext.activeChannelLimit)
         }
         // A record that has arrived only in part keeps its memory, however many other channels need some.
-        let record = ByteSlice(try pairs[0].sealed([7, 8, 9]))
-        let (half, rest) = (record[0..<10], record[10..<record.count])
-        try pairs[0].accepting.receive(
-            half, plain: &pairs[0].readByAccepting, wire: &pairs[0].toDialling)
+        let record = try pairs[0].sealed([7, 8, 9])
+        try pairs[0].receive(Array(record.prefix(10)))
         for round in 0..<3 {
             for pair in pairs.dropFirst() {
-                let bytes = Self.pattern(20_000 + round)
-                #expect(try pair.send([bytes]) == bytes)
-                #expect(try pair.sendBack([bytes]) == bytes)
+                #expect(try pair.exchange(Self.pattern(20_000 + round)))
                 #expect(other.activeChannelCount <= TLSContext.activeChannelLimit)
             }
         }
-        try pairs[0].accepting.receive(
-            rest, plain: &pairs[0].readByAccepting, wire: &pairs[0].toDialling)
+        try pairs[0].receive(Array(record.dropFirst(10)))
         #expect(pairs[0].readByAccepting.bytes == [7, 8, 9])
         pairs.removeAll()
         #expect(context.activeChannelCount == 0)
@@ -198,11 +168,5 @@ import Testing
         try #require(ERR_peek_error() != 0)
         #expect(try pair.send([[1]]) == [1])
         #expect(ERR_peek_error() == 0)
-    }
-
-    @Test func plaintextProvesNothing() {
-        let channel = PlaintextChannel()
-        #expect(channel.provenPeer == nil && channel.takeTicket() == nil && !channel.wasResumed)
-        #expect(channel.keyingMaterial(label: "EXPORTER-nigh", context: [], count: 32) == nil)
     }
 }
