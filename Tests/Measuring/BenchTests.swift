@@ -88,9 +88,9 @@ struct BenchTests {
         Results.Cell(work: work, column: column, metric: metric, program: program)
     }
 
-    private func programs() throws -> [Program] {
+    private func programs() throws -> [bench.Program] {
         guard case .action(let options) = try Options.program.parse([]) else { return [] }
-        return Program.all(options, ownIn: "")
+        return bench.Program.all(options, ownIn: "")
     }
 
     @Test("compares ratios to the base of the work, so that a slower hour of the machine is no change")

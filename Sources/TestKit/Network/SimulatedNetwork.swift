@@ -160,11 +160,11 @@ public final class SimulatedNetwork: @unchecked Sendable {
     /// Starts two sessions and connects them; the first has invited.
     public func connectedPair(
         _ names: (String, String) = ("first", "second"), plan: FaultPlan? = nil,
-        reading: SessionProbe.Reading = .handler, layers: () -> [any SessionLayer] = { [] },
+        reading: SessionProbe.Reading = .handler,
         adjust: (inout SessionConfiguration) -> Void = { _ in }
     ) throws -> (first: SessionProbe, second: SessionProbe) {
-        let first = join(names.0, plan: plan, reading: reading, layers: layers(), adjust: adjust)
-        let second = join(names.1, plan: plan, reading: reading, layers: layers(), adjust: adjust)
+        let first = join(names.0, plan: plan, reading: reading, adjust: adjust)
+        let second = join(names.1, plan: plan, reading: reading, adjust: adjust)
         try connect(first, second)
         return (first, second)
     }

@@ -11,10 +11,11 @@ import Testing
     private func pair(
         plan: FaultPlan = .none, security: SessionSecurity = .encrypted
     ) throws -> (puma: SessionProbe, lynx: SessionProbe) {
-        try network.connectedPair(("Puma", "Lynx"), plan: plan) {
+        let (puma, lynx) = try network.connectedPair(("Puma", "Lynx"), plan: plan) {
             $0.datagrams = true
             $0.security = security
         }
+        return (puma, lynx)
     }
 
     /// Two sessions whose path is open. The first message of Puma, which opened it, travelled within the link.

@@ -324,7 +324,9 @@ import Worlds
         let ping = Answer<Duration>()
         puma.session.ping(lynx.id, completion: ping.take)
         try network.run(for: .milliseconds(1))
-        let causes = puma.outcomes.map { if case .failure(let error) = $0 { error.cause } else { nil } }
+        let causes = puma.outcomes.map { outcome -> NighError.Cause? in
+            if case .failure(let error) = outcome { error.cause } else { nil }
+        }
         #expect(causes == [.closed, .closed, .closed, .closed] && puma.failure?.stage == .pairing)
         #expect(throws: NighError(.pinging, .closed)) { try ping.result?.get() }
         // "Invite the peer" would be the wrong advice.

@@ -88,7 +88,7 @@ extension SessionProbe {
 
     /// Sends a frame that the session itself would not send.
     func force(_ type: FrameType, _ payload: [UInt8], to peer: PeerID) throws {
-        let link = try #require(link(to: peer))
+        let link = try #require(self.link(to: peer))
         link.machine.control.write(type, payload: payload)
         machine.markDirty(link)
         session.driver.flushSoon()

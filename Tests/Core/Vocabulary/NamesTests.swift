@@ -99,14 +99,14 @@ import Testing
 
     /// A program that has found "Puma #2" must not end up with a second "Puma".
     @Test func aPeerWithANumberedNameUsesThatName() throws {
-        let place = Neighbourhood()
-        let puma = place.join("Puma")
-        let lynx = place.join("Lynx", role: .server)
-        try place.run(.seconds(1))
+        let network = SimulatedNetwork()
+        let puma = network.join("Puma")
+        let lynx = network.join("Lynx", role: .server)
+        try network.run(for: .seconds(1))
         let driver = puma.session.driver
         driver.advertised(as: DisplayName(fitting: "Puma #2"), by: driver.transports[0])
         puma.invite(lynx)
-        try place.run(.seconds(1))
+        try network.run(for: .seconds(1))
         #expect(lynx.peer(puma.id)?.name == "Puma #2")
     }
 }

@@ -174,6 +174,7 @@ final class GuestHouse {
     }
 
     /// Starts a session of the peers' network, and connects it to the host.
+    @discardableResult
     func welcome(
         _ name: String = "Peer", adjust: (inout SessionConfiguration) -> Void = { _ in }
     ) throws -> SessionProbe {

@@ -93,7 +93,7 @@ import Testing
 
     @Test func `asks its program about the guest, whatever token that brings`() throws {
         let house = try GuestHouse { Self.mesh(1, &$0) }
-        let member = try house.welcome("Member") { Self.mesh(2, &$0) }
+        try house.welcome("Member") { Self.mesh(2, &$0) }
         try house.run(.seconds(4))
         let guest = house.visit()
         try house.run(.seconds(1))
