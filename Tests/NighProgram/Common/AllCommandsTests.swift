@@ -1,9 +1,10 @@
 import ChildPrograms
 import NighMemory
-import ProgramSupport
+import SessionArguments
 import Testing
 
 @testable import Arguments
+@testable import ProgramSupport
 @testable import nigh
 
 /// Tests what holds for every command of `nigh`.

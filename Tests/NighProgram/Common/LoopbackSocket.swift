@@ -8,11 +8,12 @@ final class BoundSocket {
 
     /// Takes `wanted`, or any port.
     init(port wanted: UInt16 = 0) throws {
-        descriptor = LoopbackSocket.make()
+        let descriptor = LoopbackSocket.make()
+        self.descriptor = descriptor
         var address = LoopbackSocket.address(wanted)
         var length = socklen_t(MemoryLayout<sockaddr_in>.size)
         let isBound = withUnsafeMutablePointer(to: &address) {
-            $0.withMemoryRebound(to: sockaddr.self, capacity: 1) { [descriptor] in
+            $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
                 bind(descriptor, $0, length) == 0 && getsockname(descriptor, $0, &length) == 0
             }
         }
@@ -52,7 +53,7 @@ final class LoopbackSocket {
         descriptor = Self.make()
         var address = Self.address(port)
         let status = withUnsafePointer(to: &address) {
-            $0.withMemoryRebound(to: sockaddr.self, capacity: 1) { [descriptor] in
+            $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
                 connect(descriptor, $0, socklen_t(MemoryLayout<sockaddr_in>.size))
             }
         }
