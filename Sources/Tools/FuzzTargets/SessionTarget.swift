@@ -47,7 +47,7 @@ enum SessionTarget {
         case 1: members[own].faults.cut()
         case 2: members[own].faults.stall()
         case 3: members[own].faults.release()
-        case 4, 5, 6: attacker.edits = 1 + attacker.input.number(below: 4)
+        case 4, 5, 6: attacker.edits = 1 + attacker.input.number(below: 16)
         case 7: for _ in 0..<4 { members[own].act(.invite, other) }
         default: members[own].act(attacker.input.pick(SessionMember.Action.allCases), other)
         }
