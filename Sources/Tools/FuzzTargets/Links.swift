@@ -206,6 +206,8 @@ enum Links {
 struct FrameRouter {
     private var waiting: [UInt8] = []
     private var hasPreface = false
+    /// The last frames, which may be sent again.
+    private var seen: [[UInt8]] = []
 
     /// The frames that have become whole, of which the input may change the next `edits`.
     mutating func frames(in bytes: [UInt8], changing edits: inout Int, _ input: inout Input) -> [[UInt8]] {
@@ -219,6 +221,7 @@ struct FrameRouter {
             frames += edits > 0 ? changed(frame, &input) : [frame]
             edits = max(0, edits - 1)
             waiting.removeFirst(count)
+            if hasPreface { seen = seen.suffix(15) + [frame] }
             hasPreface = true
         }
     }
@@ -226,7 +229,8 @@ struct FrameRouter {
     private func changed(_ frame: [UInt8], _ input: inout Input) -> [[UInt8]] {
         var edited = frame
         switch input.number(below: 8) {
-        case 0, 1: return [frame]
+        case 0: return [frame]
+        case 1: return seen.isEmpty ? [frame] : [frame, input.pick(seen)]
         case 2: return []
         case 3: return Array(repeating: frame, count: 2 + input.number(below: 8))
         case 4: return [Self.madeUp(&input), frame]
