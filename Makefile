@@ -302,9 +302,18 @@ soak: setup ## Run simulated worlds full of faults, SEEDS=n of them
 mutants: setup ## Change Core's machines in small places, one at a time, and see that tests or worlds notice; ARGUMENTS="--help" tells how
 	swift run $(FLAGS) -c debug mutants $(ARGUMENTS)
 
+# libFuzzer brings a main of its own, so the program leaves its out (-DFUZZER). The compiler heeds only the last option
+# for sanitizers, and the package manager passes two of them in any order: so it gets one, and the compiler both. lld is
+# not to drop the counters of what is covered, to which nothing refers.
+FUZZER := --build-system native -c release --sanitize=fuzzer --scratch-path .build/fuzz \
+    -Xswiftc -sanitize=fuzzer,address -Xswiftc -DFUZZER -Xswiftc -use-ld=lld -Xlinker -z -Xlinker nostart-stop-gc
+MINUTES ?= 10
+TARGET ?=
+
 .PHONY: fuzz
-fuzz: setup ## Feed all that reads from strangers with nonsense, under the address sanitizer
-	ASAN_OPTIONS=abort_on_error=1 swift run $(FLAGS) -c release --sanitize=address --scratch-path .build/fuzz fuzz $(ARGUMENTS)
+fuzz: setup ## Let libFuzzer look for inputs that break a promise, under the address sanitizer; MINUTES=10 for all targets together, TARGET=name for one
+	swift build $(FUZZER) --product fuzz
+	@.ci/fuzz "$$(swift build $(FUZZER) --show-bin-path)/fuzz" $(MINUTES) $(TARGET)
 
 .PHONY: clean
 clean: ## Remove all that was built

@@ -218,15 +218,15 @@ let package = Package(
         .executableTarget(
             name: "bench", dependencies: ["Arguments", "CBenchmark", "Measuring", "ProgramSupport"],
             path: "Benchmarks/Driver"),
-        .executableTarget(
-            name: "fuzz",
+        .target(
+            name: "FuzzTargets",
             dependencies: [
-                "FourInARow", "Measuring", "Nigh", "NighActors", "NighBluetooth", "NighCalls", "NighChannels",
+                "FourInARow", "Nigh", "NighActors", "NighBluetooth", "NighCalls", "NighChannels",
                 "NighCodes", "NighCore", "NighFiles", "NighForwarding", "NighGroups", "NighIntroductions",
-                "NighMDNS",
-                "NighRecord", "NighSerial", "NighTCP", "NighTestKit", "NighWeb", "ProgramSupport",
+                "NighMDNS", "NighMemory", "NighRecord", "NighSerial", "NighTCP", "NighTestKit", "NighWeb",
             ],
-            path: "Sources/Tools/fuzz"),
+            path: "Sources/Tools/FuzzTargets"),
+        .executableTarget(name: "fuzz", dependencies: ["FuzzTargets"], path: "Sources/Tools/fuzz"),
         .systemLibrary(name: "CHeap", path: "Tests/CHeap"),
         .executableTarget(
             name: "lab",
@@ -334,7 +334,8 @@ let package = Package(
         .testTarget(
             name: "APITests", dependencies: ["ChildPrograms", "NighTestKit"], path: "Tests/API",
             exclude: ["Snapshots"]),
-        .testTarget(name: "FuzzTests", dependencies: ["fuzz"], path: "Tests/Fuzz"),
+        .testTarget(
+            name: "FuzzTests", dependencies: ["FuzzTargets"], path: "Tests/Fuzz", exclude: ["Corpus"]),
         .testTarget(
             name: "NighProgramTests",
             dependencies: [

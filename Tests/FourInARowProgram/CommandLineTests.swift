@@ -65,7 +65,7 @@ struct CommandLineTests {
     @Test(
         arguments: [
             ("--help", ["usage: fourinarow "]), ("bot --name Puma -h", ["usage: fourinarow bot "]),
-            ("help join", ["usage: fourinarow join "]), ("manual", [".TH FOURINAROW"]),
+            ("help join", ["usage: fourinarow join "]), ("manual", [".TH \"FOURINAROW\""]),
             ("completion bash", ["host", "join", "watch", "bot", "level", "transport"]),
         ])
     func `Help, the manual and a completion script are printed on request`(

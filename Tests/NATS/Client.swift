@@ -61,8 +61,11 @@ final class Client: BrokerEvents, @unchecked Sendable {
     }
 
     deinit {
-        onLoop { [connection] in connection.shutdown() }
-        loop.shutdown()
+        // The last reference may be one of the loop's own, and a loop cannot wait for itself.
+        loop.execute { [connection, loop] in
+            connection.shutdown()
+            loop.shutdown()
+        }
     }
 
     func start() { onLoop { self.connection.start(on: self.loop, events: self) } }

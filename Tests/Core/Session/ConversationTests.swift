@@ -141,7 +141,7 @@ import Testing
         pair.first.gather(budget: 3)
         for lane in 0..<2 {
             for claim in [1, 2, UInt64.max] {
-                var standing = Standing()
+                var standing = pair.second.conversation.standingForNewLink()
                 standing.received[lane] = claim
                 #expect(throws: WireError.malformed("the acknowledgement of a message that was not sent")) {
                     try pair.first.conversation.apply(standing, pool: &pair.first.pool)

@@ -108,7 +108,8 @@ import Testing
 
     @Test func `A session that dials sends the bytes of the example`() throws {
         let peer = try play(isDialling: true)
-        #expect(peer.moves.contains(.connected) && peer.moves.last == .unavailable)
+        let states = peer.events.compactMap { $0.stateChange?.peer.state }
+        #expect(states.contains(.connected) && states.last == .unavailable)
     }
 
     @Test func `A session that is dialled sends the bytes of the example`() throws {

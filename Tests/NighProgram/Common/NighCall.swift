@@ -82,7 +82,7 @@ private enum SchemaCheck {
             let asked = (running?.asked ?? 0) + 1
             running = (program, asked)
             program.type(String(decoding: question, as: UTF8.self))
-            return try program.line(with: "", occurrence: asked)
+            return try program.line(occurrence: asked) { _ in true }
         }
     }
 }

@@ -94,6 +94,7 @@ private final class DeskPipe: GuestPipe, PipeHandler {
     let guest: PeerID
     private let inner: any Pipe
     private var handler: (any PipeHandler)?
+    private var isClosed = false
 
     init(_ inner: any Pipe, of guest: PeerID) {
         self.inner = inner
@@ -102,7 +103,7 @@ private final class DeskPipe: GuestPipe, PipeHandler {
 
     func cut() {
         inner.close(.now)
-        let last = handler
+        let last = isClosed ? nil : handler
         handler = nil
         last?.pipeClosed(self, error: nil)
     }
@@ -119,6 +120,7 @@ private final class DeskPipe: GuestPipe, PipeHandler {
     func pauseReading() { inner.pauseReading() }
     func resumeReading() { inner.resumeReading() }
     func close(_ mode: PipeCloseMode) {
+        isClosed = true
         if mode == .now { handler = nil }
         inner.close(mode)
     }

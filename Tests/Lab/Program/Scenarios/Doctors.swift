@@ -40,7 +40,7 @@ struct Diagnosed {
         status = printed.last.flatMap { Int($0.split(separator: " ").last ?? "") }
     }
 
-    /// Checks that it has these lines and no other failure, and ended with this status.
+    /// Checks that it has these lines, and ended with this status.
     func check(_ wanted: DoctorLine..., status: Int) throws { try check(wanted, status: status) }
 
     func check(_ wanted: [DoctorLine], status: Int) throws {
@@ -53,10 +53,6 @@ struct Diagnosed {
             let advice = advices[line.id[...]] ?? ""
             try lab.check("the cure is: \(line.cure)", line.cure.isEmpty || advice.contains(line.cure))
         }
-        let others = lines.filter { found in
-            found.verdict == "fail" && !wanted.contains { $0.id == found.id }
-        }
-        try lab.check("nothing else has failed: \(others)", others.isEmpty)
         try lab.check("the status is \(status), was \(self.status ?? -1)", self.status == status)
     }
 }
