@@ -96,7 +96,7 @@ import Testing
 
     @Test func `If it ends before there was anything to tell, the status is 1`() throws {
         for isHost in [false, true] {
-            let host = try Listener("host")
+            let host = try Listener("host --name \(isHost ? "Puma" : "Ocelot")")
             let child = try measuring(host)
             if isHost { host.child.send(SIGKILL) } else { child.send(SIGINT) }
             let call = try child.finish(status: 1)
@@ -215,7 +215,7 @@ import Testing
 
     @Test func `A browser shows the plots, and runs nothing that is in a peer's name`() throws {
         let name = "<script>document.title='owned'</script>\"'&"
-        let host = try Listener("host --name", name)
+        let host = try Listener("host", "--name", name)
         let path = "\(user.folder.path)/report.html"
         let bench = "bench \(host.address) \(byAddress) --report \(path)"
         #expect(try user.run("\(bench) --seconds 4 -d both --json").json["report"].string == path)

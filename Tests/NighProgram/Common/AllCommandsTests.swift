@@ -175,11 +175,14 @@ import Testing
         ]
         let calls = try lines.map { try NighUser().start("\($0) --json", reads: $0.hasPrefix("chat")) }
         for (line, call) in try zip(lines, calls.map { try $0.finish(status: 3) }) {
-            let reasons = [call.json["error"]] + call.json["transports"].list.map { $0["error"] }
-            let checks = call.json["checks"].list.filter { $0["verdict"].string == "fail" }
-            #expect((reasons + checks).contains { $0["advice"].string != nil }, "\(line): \(call)")
+            let reasons =
+                [call.json["error"]["text"]] + call.json["transports"].list.map { $0["error"]["advice"] }
+            let checks = call.json["checks"].list.filter { $0["verdict"].string == "fail" }.map {
+                $0["advice"]
+            }
+            #expect((reasons + checks).contains { $0.string != nil }, "\(line): \(call)")
         }
-        try user.fail(
+        try user.run(
             "discover chess --once -t tcp:interface=no-such,mdns=off", status: 3, says: "nigh help N11")
     }
 }

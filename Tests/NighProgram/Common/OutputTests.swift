@@ -40,7 +40,8 @@ import Testing
     func `A reader that has gone, or goes early, is not a failure`(_ arguments: String) throws {
         let child = try user.start(arguments)
         child.stopListening()
-        #expect(try child.finish().errors.isEmpty)
+        // The pipe may break at its first word.
+        #expect(try child.finish(status: nil).errors.isEmpty)
         #expect(try run(arguments, into: "| head -c 1", status: nil).errors.isEmpty)
     }
 

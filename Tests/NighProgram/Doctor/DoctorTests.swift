@@ -26,7 +26,7 @@ extension NighCall {
         let check = call.check(id)
         #expect(check["verdict"].string == "fail" && call.json["failed"].int == 1, "\(call)")
         let said = "\(check["finding"].string ?? ""); \(check["advice"].string ?? "")"
-        #expect(said.contains(words), "\(said)")
+        #expect(words.isEmpty || said.contains(words), "\(said)")
     }
 
     @Test func `A healthy machine passes every check in its order, and nothing is created`() throws {

@@ -75,7 +75,8 @@ import Testing
     @Test func `A device that is not paired is told to pair, unless every device may connect`() throws {
         let server = try BoundSocket().listens()
         let stranger = NighUser()
-        let refused = try connect(expose(server.port), server.port, of: stranger)
+        let careful = try expose(server.port)
+        let refused = try connect(careful, server.port, of: stranger)
             .finish(status: 1, says: "run `nigh pair`")
         #expect(refused.errors.count == 1, "\(refused)")
         let open = try expose(server.port, accept: "any")

@@ -81,7 +81,8 @@ func interrupt(_ children: Child...) throws {
     }
 
     @Test func `Doorkeeper leaves three knocks to the program, and declines the next ones itself`() throws {
-        let house = try ExampleProgram("Doorkeeper").start("tcp:interface=lo,mdns=off Lynx", as: 0)
+        let doorkeeper = try ExampleProgram("Doorkeeper")
+        let house = try doorkeeper.start("tcp:interface=lo,mdns=off Lynx", as: 0)
         let address = try house.line(with: "open at ").dropFirst("open at ".count)
         let user = NighUser()
         for number in 0..<6 {

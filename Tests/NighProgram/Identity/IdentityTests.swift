@@ -176,7 +176,8 @@ import Testing
 
     @Test func `If nobody comes in time, the status is 1; a missing peer is not found`() throws {
         let waiting = try puma.start("pair --json --timeout 1s \(session)", "-n", "Anna's laptop")
-        try lynx.run("pair Puma --json-lines --timeout 1s \(session)", status: 1, says: "no peer is visible")
+        try lynx.run(
+            "pair Puma --json-lines --timeout 1s \(session)", status: 1, says: "looking for Puma: no ")
         // Without a terminal, too, it says what to run on the other device, ready for a shell.
         let words = try lynx.run("pair --timeout 1s \(byAddress)", "-n", "Anna's laptop", status: 1)
         #expect(words.errors.first?.hasSuffix(#"nigh pair 'Anna'\''s laptop'"#) == true, "\(words)")
