@@ -15,13 +15,14 @@ struct GuestLobbyTests {
 
     /// Puma hosts a table of which Anna and Lynx know.
     init() throws {
-        let (hub, identity) = (MemoryHub(), Identity.ephemeral())
-        let door = RelabelledTransport(MemoryTransport(hub: hub), scheme: "web", priority: 900) {
+        let identity = Identity.ephemeral()
+        let memory = MemoryTransport(hub: group.network.hub(of: 2))
+        let door = RelabelledTransport(memory, scheme: "web", priority: 900) {
             PipeOfGuest($0, guest: identity.peerID)
         }
         puma = group.player("Puma", others: [door])
         lynx = group.player("Lynx")
-        anna = group.player("Anna", identity: identity, security: .none, hub: hub)
+        anna = group.player("Anna", identity: identity, security: .none, on: [2])
         try group.open(puma, seenBy: anna, lynx)
     }
 

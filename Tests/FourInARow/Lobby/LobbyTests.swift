@@ -53,12 +53,12 @@ struct LobbyTests {
         try group.seat(lynx, at: puma)
         for wish in [TableWish.seat, .watch, .seat] {
             // What was said does not get through, so leaving takes time.
-            lynx.air.control.stall()
+            lynx.air.stall()
             lynx.act(.say(try #require(Words("Good-bye"))))
             lynx.lobby.leave()
             lynx.lobby.join(puma.id, as: wish)
             try group.pass(.seconds(1))
-            lynx.air.control.release()
+            lynx.air.release()
             try group.wait { lynx.table != nil }
             #expect(lynx.tableView?.ownDisc == (wish == .seat ? .yellow : nil))
             try group.wait { (puma.table?.guest != nil) == (wish == .seat) }
@@ -190,7 +190,7 @@ struct LobbyTests {
         // A move made during the cut is kept, and played once.
         lynx.lobby.act(.move(try column("e")))
         try group.pass(.seconds(5))
-        lynx.air.control.unblock()
+        lynx.air.unblock()
         try group.wait { puma.board?.count == 4 && lynx.board == puma.board }
         #expect(lynx.other?.linkLostAt == nil && puma.other?.linkLostAt == nil)
         try group.play("ddc", puma, lynx)
@@ -211,17 +211,13 @@ struct LobbyTests {
         #expect(puma.table?.game?.ending == .left(.yellow))
         #expect(puma.news.contains(.table(.guestLeft(try words("Lynx")))))
         try group.wait { lynx.view.place == .lobby }
-        lynx.air.control.unblock()
+        lynx.air.unblock()
         try group.seat(lynx, at: puma)
         #expect(puma.table?.game?.number == 1)
     }
 
     @Test func `The game continues over another transport when the first is cut`() throws {
-        let second = MemoryHub()
-        let players = ["Owl", "Wren"].map { name in
-            let radio = RelabelledTransport(MemoryTransport(hub: second), scheme: "radio", priority: 200)
-            return group.player(name, others: [radio])
-        }
+        let players = ["Owl", "Wren"].map { group.player($0, on: [0, 1]) }
         let (owl, wren) = (players[0], players[1])
         try group.seat(wren, at: owl)
         try group.wait { wren.other?.transport == "memory" }
@@ -269,11 +265,11 @@ struct LobbyTests {
 
     @Test func `A player who leaves while an address is called asks nobody there`() throws {
         try group.open(puma)
-        lynx.air.control.stall()
+        lynx.air.stall()
         lynx.lobby.join(at: puma.view.addresses[0], as: .seat)
         try group.pass(.seconds(1))
         lynx.lobby.leave()
-        lynx.air.control.release()
+        lynx.air.release()
         try group.pass(.seconds(10))
         #expect(puma.requestCount == 0 && lynx.view.place == .lobby)
     }
@@ -283,7 +279,7 @@ struct LobbyTests {
     /// Makes Lynx join the table of Puma, which it sees and cannot reach.
     private func joinUnreachable() throws {
         try group.open(puma, acceptsAll: true, seenBy: lynx)
-        lynx.air.control.block(dials: .refuse)
+        lynx.air.block(dials: .refuse)
         lynx.lobby.join(puma.id, as: .seat)
     }
 
@@ -292,7 +288,7 @@ struct LobbyTests {
         try group.pass(.seconds(10))
         #expect(lynx.view.place == .joining(name: "Puma", .seat))
         #expect(lynx.news.count { if case .notReachedYet("Puma", _) = $0 { true } else { false } } == 1)
-        lynx.air.control.unblock()
+        lynx.air.unblock()
         try group.wait(3) { lynx.isPlaying && puma.table?.guest != nil }
         #expect(lynx.failures.isEmpty)
     }
@@ -309,7 +305,7 @@ struct LobbyTests {
         try joinUnreachable()
         try group.pass(.seconds(5))
         lynx.lobby.leave()
-        lynx.air.control.unblock()
+        lynx.air.unblock()
         try group.pass(.seconds(40))
         #expect(lynx.view.place == .lobby && puma.table?.guest == nil && lynx.failures.isEmpty)
     }
@@ -320,7 +316,7 @@ struct LobbyTests {
         puma.lobby.session.stopAdvertising()
         try group.pass(.milliseconds(100))
         #expect(lynx.view.tables.isEmpty)
-        lynx.air.control.unblock()
+        lynx.air.unblock()
         puma.lobby.session.startAdvertising()
         // The next retry would have come later.
         try group.wait(1) { lynx.isPlaying }

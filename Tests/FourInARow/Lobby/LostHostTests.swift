@@ -200,7 +200,7 @@ struct LostHostTests {
             try group.pass(.microseconds(Int.random(in: 0...3_000, using: &generator)))
             Self.leave(host, Leaving.allCases.randomElement(using: &generator) ?? .leaves)
             left.insert(host.id)
-            cut?.air.control.unblock()
+            cut?.air.unblock()
             let rest = players.filter { !left.contains($0.id) }
             // No move that anybody has seen may be lost.
             let longest = rest.compactMap { $0.table?.game }

@@ -5,14 +5,15 @@ import Testing
 
 @testable import FourInARow
 
-/// Players that can find each other, on one memory hub and in virtual time.
+/// Players that can find each other, on one simulated network.
 final class PlayerGroup {
     /// A player, and everything that the player's screen was told.
     ///
     /// `@unchecked Sendable`: everything runs on the one thread that runs the virtual loop.
     final class Player: @unchecked Sendable {
         let lobby: Lobby
-        let air: FaultyTransport
+        /// The faults on the wire of all players.
+        let air: FaultControl
         fileprivate(set) var view: LobbyView
         fileprivate(set) var news: [LobbyNews] = []
         /// The boards, in the order in which they were shown.
@@ -23,13 +24,13 @@ final class PlayerGroup {
         private(set) var isKilled = false
 
         fileprivate init(
-            _ name: String, identity: Identity, trust: TrustStore, hub: MemoryHub,
+            _ name: String, identity: Identity, trust: TrustStore, host: SimulatedHost,
             others: [any Transport], security: SessionSecurity, loop: VirtualEventLoop
         ) {
-            air = FaultyTransport(MemoryTransport(hub: hub))
+            air = host.faults[0]
             lobby = Lobby(
                 name: DisplayName(fitting: name), identity: identity, trust: trust,
-                transports: [air] + others, loop: loop
+                transports: host.transports + others, loop: loop
             ) { $0.security = security }
             view = LobbyView(name: name, id: lobby.session.id)
         }
@@ -38,8 +39,8 @@ final class PlayerGroup {
 
         /// Cuts the player's links, and refuses new ones.
         func cut() {
-            air.control.cut()
-            air.control.block(dials: .refuse)
+            air.cut()
+            air.block(dials: .refuse)
         }
 
         /// Ends the player's program without a goodbye, as `kill -9` does.
@@ -88,25 +89,35 @@ final class PlayerGroup {
         }
     }
 
-    let loop = VirtualEventLoop()
-    let hub = MemoryHub()
+    /// The wire of all players, one that some have in addition, and one for guests.
+    let network = SimulatedNetwork(
+        wires: [
+            SimulatedNetwork.Wire(), SimulatedNetwork.Wire("radio", priority: 200), SimulatedNetwork.Wire(),
+        ])
+    var loop: VirtualEventLoop { network.loop }
+    private var hosts = 0
 
     func player(
         _ name: String, identity: Identity = .ephemeral(), trust: TrustStore = .ephemeral(),
-        others: [any Transport] = [], security: SessionSecurity = .encrypted, hub: MemoryHub? = nil
+        others: [any Transport] = [], security: SessionSecurity = .encrypted, on wires: [Int] = [0]
     ) -> Player {
         let player = Player(
-            name, identity: identity, trust: trust, hub: hub ?? self.hub, others: others, security: security,
-            loop: loop)
+            name, identity: identity, trust: trust, host: host(on: wires), others: others,
+            security: security, loop: loop)
         player.lobby.start { player.update($0, $1) }
         return player
+    }
+
+    private func host(on wires: [Int]) -> SimulatedHost {
+        hosts += 1
+        return network.addHost(at: "host\(hosts)", on: wires)
     }
 
     /// Creates a peer that is no lobby.
     func session(_ name: String, role: SessionRole) -> Session {
         Session(
             SessionConfiguration(service: Lobby.service, name: DisplayName(fitting: name), role: role),
-            identity: .ephemeral(), trust: .ephemeral(), transports: [MemoryTransport(hub: hub)], loop: loop)
+            identity: .ephemeral(), trust: .ephemeral(), transports: host(on: [0]).transports, loop: loop)
     }
 
     /// Lets time pass until `condition` holds. Fails if it does not hold in time.

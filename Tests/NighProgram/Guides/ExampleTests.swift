@@ -368,7 +368,8 @@ private final class LobbyPlayers {
     }
 
     @Test func `It runs over memory, where it finds nobody, and ends with its input`() throws {
-        let puma = try ExampleProgram("Hello").start("Puma memory", as: 0)
+        let hello = try ExampleProgram("Hello")
+        let puma = try hello.start("Puma memory", as: 0)
         puma.type("anybody?")
         try puma.leave()
         #expect(!puma.lines.contains { $0.contains("connected") })
