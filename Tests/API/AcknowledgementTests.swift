@@ -29,8 +29,7 @@ struct AcknowledgementTests {
         try acknowledge(" the first |")
     }
 
-    @Test("passes if the dump, the header and the list describe the same interface")
-    func passes() throws {
+    @Test func `passes if the dump, the header and the list describe the same interface`() throws {
         let (status, lines, errors) = try fixture.api("check")
         #expect(status == 0)
         #expect(lines + errors == [])
@@ -41,8 +40,9 @@ struct AcknowledgementTests {
             try fixture.folder.read("docs/reference/stability.md").contains("| 1.2.3 | `\(fingerprint)` |"))
     }
 
-    @Test("is refused until it is recorded and announced, with the lines that differ and what to do")
-    func isRefused() throws {
+    @Test func `is refused until it is recorded and announced, with the lines that differ and what to do`()
+        throws
+    {
         try fixture.compile(
             Fixture.files(with: "private var weight: Int64", for: "private var weight: Int32"))
         let (status, lines, errors) = try fixture.api("check")
@@ -65,8 +65,7 @@ struct AcknowledgementTests {
         #expect(try fixture.api("check").status == 0)
     }
 
-    @Test("is refused if the header is that of another interface")
-    func header() throws {
+    @Test func `is refused if the header is that of another interface`() throws {
         let path = "Sources/Plugins/Entry/include/nigh_interface.h"
         try fixture.folder.write(fixture.folder.read(path).replacing("1.2.3", with: "1.2.4"), to: path)
         let (status, _, errors) = try fixture.api("check")

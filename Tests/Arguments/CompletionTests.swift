@@ -39,8 +39,7 @@ struct CompletionTests {
         cases.map { "\($0.line) => \(offered($0.offered))" }
     }
 
-    @Test("Bash offers the words that can come next")
-    func bash() throws {
+    @Test func `Bash offers the words that can come next`() throws {
         var text = Sample.program.completion(for: .bash)
         text += """
             try() {
@@ -69,10 +68,8 @@ struct CompletionTests {
             ])
     }
 
-    @Test(
-        "Fish offers the words that can come next, before version 4 and since",
-        arguments: ["no-qmark-noglob", "qmark-noglob"])
-    func fish(feature: String) throws {
+    @Test(arguments: ["no-qmark-noglob", "qmark-noglob"])
+    func `Fish offers the words that can come next, before version 4 and since`(feature: String) throws {
         var text = Sample.program.completion(for: .fish)
         for (line, _) in Self.cases {
             text +=
@@ -129,8 +126,7 @@ struct CompletionTests {
         return said.map { $0.hasSuffix(" ") ? String($0.dropLast()) : $0 }
     }
 
-    @Test("No declared text is run by a shell, whatever characters it has")
-    func hostileWords() throws {
+    @Test func `No declared text is run by a shell, whatever characters it has`() throws {
         let words = ["it's", "$(echo no)", "`no`", "a;b", "c d", "\\", "*"]
         let program = Program(
             Command("odd", "Takes odd words", Operand("WORD", .choice(words), "it's \"$(no)\" [odd]: *")) {

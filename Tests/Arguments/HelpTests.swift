@@ -13,27 +13,22 @@ struct HelpTests {
         #expect(try Snapshots.differences(of: texts, from: "Arguments/Snapshots") == [])
     }
 
-    @Test(
-        "Help can be requested in every usual way",
-        arguments: [
-            "send --help", "send -h", "help send", "send -qh", "send --wrong --help", "send --name --help",
-            "send --help --wrong",
-        ])
-    func asking(_ line: String) throws {
+    @Test(arguments: [
+        "send --help", "send -h", "help send", "send -qh", "send --wrong --help", "send --name --help",
+        "send --help --wrong",
+    ])
+    func `Help can be requested in every usual way`(_ line: String) throws {
         let outcome = try Sample.program.parse(line.split(separator: " ").map(String.init))
         #expect(outcome == .text(try Sample.program.help(for: ["send"])))
     }
 
-    @Test(
-        "A program or command that does nothing without a subcommand shows its help",
-        arguments: ["", "trust"])
-    func bare(_ line: String) throws {
+    @Test(arguments: ["", "trust"])
+    func `A program or command that does nothing without a subcommand shows its help`(_ line: String) throws {
         let path = line.split(separator: " ").map(String.init)
         #expect(try Sample.program.parse(path) == .text(try Sample.program.help(for: path)))
     }
 
-    @Test("Without operands, help is also a command; with operands, it is an operand")
-    func helpWithoutCommands() throws {
+    @Test func `Without operands, help is also a command; with operands, it is an operand`() throws {
         let plain = Program(Command("plain", "Does it", Option(flag: "now", "at once")) { $0 })
         #expect(try plain.parse(["help"]) == .text(try plain.help()))
         let eager = Program(Command("eager", "Does it", Operand("WORD", .text(), "what")) { $0 })
@@ -41,14 +36,14 @@ struct HelpTests {
         #expect(throws: UsageError.self) { try plain.parse(["--version"]) }
     }
 
-    @Test("Only the program has a version, not its commands")
-    func version() throws {
+    @Test func `Only the program has a version, not its commands`() throws {
         #expect(try Sample.program.parse(["--version"]) == .text("try-it 0.1\n"))
         #expect(throws: UsageError.self) { try Sample.program.parse(["scan", "--version"]) }
     }
 
-    @Test("No line is wider than the given width", arguments: [40, 50, 79, 80, 100, 200])
-    func widths(_ width: Int) throws {
+    @Test(arguments: [40, 50, 79, 80, 100, 200]) func `No line is wider than the given width`(_ width: Int)
+        throws
+    {
         for command in Sample.program.outline.all {
             let help = try Sample.program.help(for: Array(command.path.dropFirst()), width: width)
             for line in help.split(separator: "\n") where !line.hasPrefix("    try-it") {
@@ -58,13 +53,11 @@ struct HelpTests {
         }
     }
 
-    @Test("A width that is too small counts as 40", arguments: [-1, 0, 1, 20])
-    func noRoom(_ width: Int) throws {
+    @Test(arguments: [-1, 0, 1, 20]) func `A width that is too small counts as 40`(_ width: Int) throws {
         #expect(try Sample.program.help(width: width) == Sample.program.help(width: 40))
     }
 
-    @Test("Hidden options and commands are not shown")
-    func hidden() throws {
+    @Test func `Hidden options and commands are not shown`() throws {
         for command in Sample.program.outline.all {
             let help = try Sample.program.help(for: Array(command.path.dropFirst()))
             #expect(!help.contains("--secret"))
@@ -117,10 +110,8 @@ private enum Tool {
         #expect(!options.contains("--wait"))
     }
 
-    @Test(
-        "Earlier names of an option are understood and shown nowhere",
-        arguments: ["--give-up 5s", "-g 5s", "--wait 5"])
-    func earlierNames(_ option: String) throws {
+    @Test(arguments: ["--give-up 5s", "-g 5s", "--wait 5"])
+    func `Earlier names of an option are understood and shown nowhere`(_ option: String) throws {
         #expect(try Tool.run("send \(option)") == "send over all for 5.0 seconds, coloured")
         #expect(try !Tool.program.help(for: ["send"]).contains("give-up"))
         #expect(!Tool.program.completion(for: .bash).contains("give-up"))
@@ -142,23 +133,22 @@ private enum Tool {
                 == "send over all for 1.0 seconds, coloured")
     }
 
-    @Test(
-        "A default that fits no command is an error with its place",
-        arguments: [
-            (Tool.setting("wai", "1", "send"), "tool send has no option \"wai\": did you mean wait?"),
-            (Tool.setting("weight", "1"), "no command has an option \"weight\""),
-            (Tool.setting("wait", "1", "sent"), "there is no command \"sent\""),
-            (Tool.setting("loud", "1"), "loud is yes or no"),
-        ])
-    func wrongDefaults(_ setting: OptionDefault, _ words: String) {
+    @Test(arguments: [
+        (Tool.setting("wai", "1", "send"), "tool send has no option \"wai\": did you mean wait?"),
+        (Tool.setting("weight", "1"), "no command has an option \"weight\""),
+        (Tool.setting("wait", "1", "sent"), "there is no command \"sent\""),
+        (Tool.setting("loud", "1"), "loud is yes or no"),
+    ])
+    func `A default that fits no command is an error with its place`(
+        _ setting: OptionDefault, _ words: String
+    ) {
         let error = #expect(throws: UsageError.self) { try Tool.run("send", [setting]) }
         #expect(
             error?.description.hasPrefix("settings, line 1: \(words)") == true, "\(String(describing: error))"
         )
     }
 
-    @Test("Each command has a manual page of its own, to which that of the program refers")
-    func manuals() throws {
+    @Test func `Each command has a manual page of its own, to which that of the program refers`() throws {
         let page = try #require(Tool.program.manual(of: "send", date: "2026-02-28"))
         #expect(page.contains(".TH \"TOOL\\-SEND\"") && page.contains("OPTIONS OF MANY COMMANDS"))
         #expect(Tool.program.manual(of: "walk", date: "2026-02-28") == nil)

@@ -11,8 +11,7 @@ struct ManualTests {
         return lines.joined(separator: "\n")
     }
 
-    @Test("It shows everything that is not hidden")
-    func format() throws {
+    @Test func `It shows everything that is not hidden`() throws {
         let text = try Self.formatted(Sample.program.manual(section: 6, date: "2026-02-28"))
         for words in [
             "TRY-IT(6)", "try-it - Shows what a table can say", "try-it send [--name NAME]",
@@ -25,8 +24,7 @@ struct ManualTests {
         #expect(!text.contains("secret") && !text.contains("nobody knows"))
     }
 
-    @Test("No word is mistaken for a command of the formatter")
-    func hostileWords() throws {
+    @Test func `No word is mistaken for a command of the formatter`() throws {
         let program = Program(
             Command(
                 "odd", ".so /etc/passwd", text: "'tis \\fB \\n[.g] ~ ^ ` \"quoted\" Grüße\n\n  .nf\n  \\",
@@ -43,8 +41,8 @@ struct ManualTests {
 
 @Suite("The reference as Markdown")
 struct MarkdownTests {
-    @Test("It has a heading for each command, every option and operand of it, and nothing that is hidden")
-    func complete() {
+    @Test
+    func `It has a heading for each command, every option and operand of it, and nothing that is hidden`() {
         let text = Sample.program.markdown
         for command in Sample.program.outline.visible {
             #expect(text.contains("\n# \(command.title)\n") || text.hasPrefix("# \(command.title)\n"))
@@ -56,8 +54,7 @@ struct MarkdownTests {
         #expect(!text.contains("secret") && !text.contains("nobody knows"))
     }
 
-    @Test("Words that Markdown would interpret are escaped, outside of code")
-    func escaped() {
+    @Test func `Words that Markdown would interpret are escaped, outside of code`() {
         let program = Program(
             Command(
                 "odd", "Takes <b> and *stars*", text: "Run `a|b *c*` or [x](y).",

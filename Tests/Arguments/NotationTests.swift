@@ -23,8 +23,7 @@ struct NotationTests {
         #expect(differences == [])
     }
 
-    @Test("A list is read value by value, and no value may be missing")
-    func lists() throws {
+    @Test func `A list is read value by value, and no value may be missing`() throws {
         let sizes = Notation<[Int]>.list(of: .size(in: 8...65_536), atMost: 3)
         #expect(try sizes.value(of: "64,1k,64KiB", for: "x") == [64, 1_024, 65_536])
         #expect(sizes.write([64, 1_024]) == "64,1KiB")
@@ -36,8 +35,7 @@ struct NotationTests {
         }
     }
 
-    @Test("A default is read back as it was written")
-    func roundTrips() throws {
+    @Test func `A default is read back as it was written`() throws {
         for exponent in 0..<63 {
             for value in [
                 1 << exponent, 1 << exponent - 1, 1_000 << (exponent / 2), 3_600_000_000_000 &* exponent,
@@ -51,8 +49,7 @@ struct NotationTests {
         }
     }
 
-    @Test("A default is written in the largest unit in which it is whole")
-    func writing() {
+    @Test func `A default is written in the largest unit in which it is whole`() {
         #expect(Notation.size().write(65_536) == "64KiB")
         #expect(Notation.size().write(1_000_000) == "1MB")
         #expect(Notation.size().write(7) == "7")
@@ -61,13 +58,13 @@ struct NotationTests {
         #expect(Notation.duration().write(.zero) == "0ns")
     }
 
-    @Test(
-        "The distance between two words is the number of letters to add, remove or replace",
-        arguments: [
-            ("", "abc", 3), ("abc", "", 3), ("name", "nmae", 1), ("name", "names", 1),
-            ("kitten", "sitting", 3), ("same", "same", 0),
-        ])
-    func distances(_ one: String, _ other: String, _ distance: Int) {
+    @Test(arguments: [
+        ("", "abc", 3), ("abc", "", 3), ("name", "nmae", 1), ("name", "names", 1),
+        ("kitten", "sitting", 3), ("same", "same", 0),
+    ])
+    func `The distance between two words is the number of letters to add, remove or replace`(
+        _ one: String, _ other: String, _ distance: Int
+    ) {
         #expect(SpellingSuggestion.distance(one, other) == distance)
         #expect(SpellingSuggestion.distance(other, one) == distance)
     }

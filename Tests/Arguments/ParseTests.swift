@@ -19,37 +19,34 @@ struct ParseTests {
         return .scan(common, nearest: nearest, within: .seconds(5))
     }
 
-    @Test("An argument that is left out has its default, or is nil")
-    func defaults() throws {
+    @Test func `An argument that is left out has its default, or is nil`() throws {
         #expect(try Sample.request("scan") == scan())
         #expect(try Sample.request("offer zsh") == .offer(rate: 64_000, size: nil, shell: .zsh))
     }
 
-    @Test(
-        "A value may follow its option in every usual way",
-        arguments: ["--name Puma", "--name=Puma", "-n Puma", "-nPuma", "-qnPuma", "-qn Puma", "-q -n Puma"])
-    func values(_ line: String) throws {
+    @Test(arguments: ["--name Puma", "--name=Puma", "-n Puma", "-nPuma", "-qnPuma", "-qn Puma", "-q -n Puma"])
+    func `A value may follow its option in every usual way`(_ line: String) throws {
         for count in [3, 4] {
             let expected = scan("Puma", nearest: count, isQuiet: line.contains("q"))
             #expect(try Sample.request("scan \(count == 3 ? "" : "4") \(line)") == expected)
         }
     }
 
-    @Test(
-        "A value that is joined to its option may look like an option",
-        arguments: [("--name=--quiet", "--quiet"), ("--name=a=b", "a=b"), ("-n=b", "=b"), ("-n-", "-")])
-    func joined(_ line: String, _ name: String) throws {
+    @Test(arguments: [("--name=--quiet", "--quiet"), ("--name=a=b", "a=b"), ("-n=b", "=b"), ("-n-", "-")])
+    func `A value that is joined to its option may look like an option`(_ line: String, _ name: String) throws
+    {
         #expect(try Sample.request("scan \(line)") == scan(name))
     }
 
-    @Test("A negative number is an operand or a value, and a hidden option works")
-    func unusual() throws {
+    @Test func `A negative number is an operand or a value, and a hidden option works`() throws {
         #expect(try Sample.request("scan -3") == scan(nearest: -3))
         #expect(try Sample.request("scan --secret x") == scan(secret: "x"))
     }
 
-    @Test("A flag can be negated if it allows that, and a repeated option keeps all its values in order")
-    func negation() throws {
+    @Test
+    func `A flag can be negated if it allows that, and a repeated option keeps all its values in order`()
+        throws
+    {
         #expect(try sending("-l1 a b").isAnimated && sending("-l1 --animation a b").isAnimated)
         #expect(try !sending("-l1 --no-animation a b").isAnimated)
         #expect(try sending("--to a@1 -tb@2 -l1 x --to=c@3 y").to == ["a@1", "b@2", "c@3"])
@@ -66,18 +63,18 @@ struct ParseTests {
     }
 
     @Test(
-        "An operand may be missing, look like an option, have the name of a command, and any characters",
         arguments: [
             ("trust forget", .forget([])), ("trust forget a b", .forget(["a", "b"])),
             ("trust forget -- --help", .forget(["--help"])), ("trust add scan", .trust("scan")),
             ("trust add help", .trust("help")), ("trust add Grüße,猫👋", .trust("Grüße,猫👋")),
         ] as [(String, Sample.Request)])
-    func names(_ line: String, _ request: Sample.Request) throws {
+    func `An operand may be missing, look like an option, have the name of a command, and any characters`(
+        _ line: String, _ request: Sample.Request
+    ) throws {
         #expect(try Sample.request(line) == request)
     }
 
-    @Test("A command may have an action and subcommands")
-    func both() throws {
+    @Test func `A command may have an action and subcommands`() throws {
         let program = Program(
             Command(
                 "both", "Does either", Option(flag: "loud", "not quietly"),
@@ -96,8 +93,7 @@ struct ParseTests {
         #expect(error?.description.hasPrefix("below is a command: write it directly after both") == true)
     }
 
-    @Test("An error of the program's own code is shown in its words, on one line")
-    func foreignErrors() {
+    @Test func `An error of the program's own code is shown in its words, on one line`() {
         struct Trouble: Error, CustomStringConvertible { let description = "a\n\u{7}b" }
         let reads = Program(
             Command("reads", "Reads", Option("it", Notation<Int>("IT") { _ in throw Trouble() }, "it")) { $0 }

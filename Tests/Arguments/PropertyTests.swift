@@ -15,10 +15,9 @@ struct PropertyTests {
             "a@b",
         ]
 
-    @Test(
-        "It is accepted or refused with one line, and never traps",
-        arguments: 0..<20 as Range<UInt64>)
-    func nothingTraps(_ seed: UInt64) {
+    @Test(arguments: 0..<20 as Range<UInt64>) func `It is accepted or refused with one line, and never traps`(
+        _ seed: UInt64
+    ) {
         var dice = SeededGenerator(seed: seed)
         for _ in 0..<150 {
             let arguments = (0..<Int.random(in: 0...7, using: &dice)).map { _ in
@@ -45,8 +44,8 @@ struct PropertyTests {
         "PEER": "x",
     ]
 
-    @Test("Arguments that the usage line shows are accepted in any order", arguments: 0..<20 as Range<UInt64>)
-    func theUsageLineIsAccepted(_ seed: UInt64) throws {
+    @Test(arguments: 0..<20 as Range<UInt64>)
+    func `Arguments that the usage line shows are accepted in any order`(_ seed: UInt64) throws {
         var dice = SeededGenerator(seed: seed)
         for command in Sample.program.outline.all where command.isComplete {
             let path = Array(command.path.dropFirst())

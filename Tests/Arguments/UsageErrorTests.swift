@@ -5,8 +5,9 @@ import Testing
 
 @Suite("Errors in a command line")
 struct UsageErrorTests {
-    @Test("The description of an error is its words")
-    func words() { #expect("\(UsageError("there is no --colour"))" == "there is no --colour") }
+    @Test func `The description of an error is its words`() {
+        #expect("\(UsageError("there is no --colour"))" == "there is no --colour")
+    }
 
     @Test func `One sentence names the mistake, the remedy, and the help`() throws {
         let differences = try Snapshots.differences(inTable: "Arguments/usage-errors.txt") { line in
@@ -17,11 +18,9 @@ struct UsageErrorTests {
         #expect(differences == [])
     }
 
-    @Test("The exit status of a usage error is 2")
-    func status() { #expect(UsageError.status == 2) }
+    @Test func `The exit status of a usage error is 2`() { #expect(UsageError.status == 2) }
 
-    @Test("A very long argument is shortened in the error")
-    func longWords() {
+    @Test func `A very long argument is shortened in the error`() {
         let error = #expect(throws: UsageError.self) {
             try Sample.program.parse(["scan", String(repeating: "9", count: 10_000)])
         }
@@ -31,11 +30,9 @@ struct UsageErrorTests {
 
 @Suite("Tables with contradictions")
 struct TableCheckTests {
-    @Test("A correct table has no problems")
-    func sound() { #expect(Sample.program.problems == []) }
+    @Test func `A correct table has no problems`() { #expect(Sample.program.problems == []) }
 
-    @Test("Contradictions are reported")
-    func unsound() {
+    @Test func `Contradictions are reported`() {
         let number = Option("number", short: "h", .integer(in: 1...2), "which")
         let command = Command(
             "Two words", "Ends with a stop.", number, number, Operand(repeated: "A", .text(), "x"),
@@ -55,8 +52,7 @@ struct TableCheckTests {
         }
     }
 
-    @Test("The words of an example are split as a shell splits them")
-    func exampleWords() {
+    @Test func `The words of an example are split as a shell splits them`() {
         #expect(Example("a  'b c'd '' --e='f'", "").arguments == ["a", "b cd", "", "--e=f"])
         #expect(Example("", "").arguments == [])
     }

@@ -5,8 +5,9 @@ import Testing
 
 @Suite("The worked example")
 struct WorkedExampleTests {
-    @Test("The module's comment contains the code that is compiled and tested here, word for word")
-    func isTrue() throws {
+    @Test func `The module's comment contains the code that is compiled and tested here, word for word`()
+        throws
+    {
         let root = "\(#filePath)".split(separator: "/").dropLast(3).map { "/\($0)" }.joined()
         func lines(of path: String) throws -> [Substring] {
             try String(contentsOfFile: "\(root)/\(path)", encoding: .utf8).split(separator: "\n")
@@ -17,8 +18,7 @@ struct WorkedExampleTests {
         #expect(shown[1].filter { !$0.isEmpty }.map { $0.dropFirst() } == Array(compiled))
     }
 
-    @Test("It does what the comment says")
-    func works() {
+    @Test func `It does what the comment says`() {
         #expect(game.problems == [])
         #expect(answer(["host", "--columns", "9", "-nPuma"]) == "Puma hosts, 9 wide")
         #expect(answer(["host"]) == "? hosts, 7 wide")

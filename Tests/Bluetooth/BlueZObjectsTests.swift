@@ -25,7 +25,7 @@ struct BlueZObjectsTests {
         return objects.added(Self.path, [Self.device: .entries(own.merging(properties) { $1 })])
     }
 
-    @Test func anAdapterIsAddedChangedAndRemoved() {
+    @Test func `An adapter is added changed and removed`() {
         var objects = BlueZObjects()
         #expect(adapter(&objects, "hci0", ["Powered": .boolean(true)]) == [.adapters])
         #expect(objects.adapters["/org/bluez/hci0"]?.isPowered == true)
@@ -40,7 +40,7 @@ struct BlueZObjectsTests {
         #expect(objects.adapters.isEmpty)
     }
 
-    @Test func signalsWithoutNewValuesReportNoChange() {
+    @Test func `Signals without new values report no change`() {
         var objects = BlueZObjects()
         _ = adapter(&objects, "hci0", ["Powered": .boolean(true)])
         for properties in [[:], ["Powered": .boolean(true)], ["Powered": .text("no")], ["Alias": .other]]
@@ -59,14 +59,14 @@ struct BlueZObjectsTests {
     }
 
     /// By number, not alphabetically. Those without a number come last.
-    @Test func adaptersAreSortedByNumber() {
+    @Test func `Adapters are sorted by number`() {
         var objects = BlueZObjects()
         for name in ["hci10", "vhci", "hci2", "hci70000", "hci0"] { _ = adapter(&objects, name) }
         #expect(objects.adaptersInOrder.map(\.name) == ["hci0", "hci2", "hci10", "hci70000", "vhci"])
         #expect(objects.adaptersInOrder.map(\.index) == [0, 2, 10, nil, nil])
     }
 
-    @Test func aDeviceIsReadFromItsProperties() throws {
+    @Test func `A device is read from its properties`() throws {
         var objects = BlueZObjects()
         let changes = device(
             &objects,
@@ -85,7 +85,7 @@ struct BlueZObjectsTests {
         #expect(device.signal == -60)
     }
 
-    @Test func aDeviceWithFewPropertiesIsReported() throws {
+    @Test func `A device with few properties is reported`() throws {
         var objects = BlueZObjects()
         _ = device(&objects)
         let device = try #require(objects.devices[Self.path])
@@ -93,7 +93,7 @@ struct BlueZObjectsTests {
         #expect(device.isBonded == nil && device.kind == nil && device.signal == nil)
     }
 
-    @Test func aDeviceOutOfRangeHasNoSignalStrength() {
+    @Test func `A device out of range has no signal strength`() {
         var objects = BlueZObjects()
         _ = device(&objects, ["RSSI": .integer(-60)])
         _ = objects.changed(Self.path, Self.device, [:], without: ["TxPower"])
@@ -110,7 +110,7 @@ struct BlueZObjectsTests {
     }
 
     /// A device is known to one adapter. Another adapter has its own view of it.
-    @Test func aDeviceBelongsToTheAdapterThatReportedIt() throws {
+    @Test func `A device belongs to the adapter that reported it`() throws {
         var objects = BlueZObjects()
         _ = adapter(&objects, "hci0")
         _ = adapter(&objects, "hci1")
@@ -133,7 +133,7 @@ struct BlueZObjectsTests {
             ["Address": .text("00:AA:01:00:00:42"), "Adapter": .other],
             [:],
         ] as [[String: BusValue]])
-    func objectsWithoutAddressOrAdapterAreIgnored(_ properties: [String: BusValue]) {
+    func `Objects without address or adapter are ignored`(_ properties: [String: BusValue]) {
         var objects = BlueZObjects()
         #expect(objects.added(Self.path, [Self.device: .entries(properties)]) == [])
         #expect(objects.added(Self.path, [Self.device: .other, Self.adapter: .entries([:])]) == [])

@@ -8,7 +8,7 @@ struct DataElementTests {
         return DataElement(from: &bytes)
     }
 
-    @Test func everyKindOfValueIsRead() {
+    @Test func `Every kind of value is read`() {
         #expect(read([0x08, 7]) == .unsigned(7))
         #expect(read([0x09, 1, 0]) == .unsigned(256))
         #expect(read([0x0A, 0xFF, 0xFF, 0xFF, 0xFF]) == .unsigned(0xFFFF_FFFF))
@@ -30,7 +30,7 @@ struct DataElementTests {
         }
     }
 
-    @Test func bytesAfterAValueAreNotConsumed() {
+    @Test func `Bytes after a value are not consumed`() {
         var bytes: ArraySlice<UInt8> = [0x25, 1, 0x68, 0x08, 5, 0x77]
         #expect(DataElement(from: &bytes) == .text([0x68]))
         #expect(DataElement(from: &bytes) == .unsigned(5))
@@ -44,17 +44,17 @@ struct DataElementTests {
             [0x27, 0xFF, 0xFF, 0xFF, 0xFF, 1], [0x27, 0, 0, 0], [0x35, 1, 0x09], [0x35, 3, 0x25, 5, 1],
             [0x36, 0xFF, 0xFF, 0x08], [0x37, 0x7F, 0xFF, 0xFF, 0xFF],
         ] as [[UInt8]])
-    func invalidBytesAreRejected(_ bytes: [UInt8]) {
+    func `Invalid bytes are rejected`(_ bytes: [UInt8]) {
         #expect(read(bytes) == nil)
     }
 
-    @Test func truncatedValuesAreRejected() throws {
+    @Test func `Truncated values are rejected`() throws {
         let whole = try Samples.record(name: "Puma").list(of: Set(0...0xFFFF)).bytes
         #expect(read(whole) != nil)
         for count in 0..<whole.count { #expect(read(Array(whole.prefix(count))) == nil) }
     }
 
-    @Test func nestingDepthIsBounded() {
+    @Test func `Nesting depth is bounded`() {
         func nested(_ depth: Int) -> [UInt8] {
             (0..<depth).reduce([0x08, 1]) { inner, _ in
                 [0x37] + SentValue.bigEndian(UInt64(inner.count), 4) + inner
@@ -65,7 +65,7 @@ struct DataElementTests {
         #expect(read(nested(10_000)) == nil)
     }
 
-    @Test func aValueIsReadOnlyAsItsOwnKind() {
+    @Test func `A value is read only as its own kind`() {
         let values: [DataElement] = [.unsigned(1), .text([1]), .sequence([]), .boolean(true), .other]
         #expect(values.compactMap(\.unsigned) == [1])
         #expect(values.compactMap(\.text) == [[1]])

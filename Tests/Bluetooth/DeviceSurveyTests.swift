@@ -33,7 +33,7 @@ struct DeviceSurveyTests {
     }
 
     /// A program may set any interval.
-    @Test func anIntervalOfCenturiesLeadsToNoOverflow() {
+    @Test func `An interval of centuries leads to no overflow`() {
         var survey = DeviceSurvey(interval: Moment.Span(nanoseconds: .max))
         _ = survey.seen(Self.device, .possible, signal: nil, now: seconds(1))
         #expect(survey.takeDue(now: seconds(1)) == Self.device)
@@ -49,7 +49,7 @@ struct DeviceSurveyTests {
 
     // MARK: Reports
 
-    @Test func aSessionIsFoundThenChangedThenLost() {
+    @Test func `A session is found then changed then lost`() {
         var survey = surveyed()
         #expect(survey.takeDue(now: seconds(9)) == nil)
         #expect(survey.takeDue(now: seconds(10)) == Self.device)
@@ -61,7 +61,7 @@ struct DeviceSurveyTests {
         #expect(survey.counts == (asked: 1, found: 0))
     }
 
-    @Test func aDeviceThatDoesNotAnswerOnceIsNotLost() {
+    @Test func `A device that does not answer once is not lost`() {
         var survey = surveyed()
         #expect(fail(&survey) == [])
         #expect(survey.nextQuery == seconds(12))
@@ -73,7 +73,7 @@ struct DeviceSurveyTests {
         #expect(fail(&survey) == [])
     }
 
-    @Test func aDeviceWithAPipeIsNotLostWhenItDoesNotAnswer() {
+    @Test func `A device with a pipe is not lost when it does not answer`() {
         var survey = surveyed()
         survey.pipeOpened(Self.device, now: seconds(1))
         for _ in 0..<5 { #expect(fail(&survey) == []) }
@@ -82,7 +82,7 @@ struct DeviceSurveyTests {
         #expect(fail(&survey) == [.lost(sighting(Samples.sessionRecord()).address)])
     }
 
-    @Test func aDeviceIsNotLostBeforeItsLastPipeEnds() {
+    @Test func `A device is not lost before its last pipe ends`() {
         var survey = surveyed()
         for _ in 0..<2 { survey.pipeOpened(Self.device, now: seconds(1)) }
         survey.pipeEnded(Self.device, now: seconds(1))
@@ -94,13 +94,13 @@ struct DeviceSurveyTests {
     }
 
     /// bluetoothd publishes each record on every adapter of the machine.
-    @Test func recordsOfOtherAdaptersAreIgnored() {
+    @Test func `Records of other adapters are ignored`() {
         var survey = surveyed()
         let elsewhere = Samples.sessionRecord(1, channel: 4, adapter: Samples.other)
         #expect(survey.answered(Self.device, [Samples.sessionRecord(), elsewhere], now: seconds(10)) == [])
     }
 
-    @Test func aSessionDoesNotFindItself() {
+    @Test func `A session does not find itself`() {
         var survey = DeviceSurvey(interval: Self.interval)
         survey.own = Samples.peers[0]
         _ = survey.seen(Self.device, .announced, signal: nil, now: seconds(0))
@@ -111,7 +111,7 @@ struct DeviceSurveyTests {
             ])
     }
 
-    @Test func aSessionThatChangesItsChannelHasOneRoute() {
+    @Test func `A session that changes its channel has one route`() {
         var survey = surveyed()
         let moved = Samples.sessionRecord(channel: 9, handle: 0x1_0006)
         let address = sighting(Samples.sessionRecord()).address
@@ -123,7 +123,7 @@ struct DeviceSurveyTests {
 
     /// For a moment the old record is there beside the new one. Their order says nothing.
     @Test(arguments: [false, true])
-    func theNewerOfTwoRecordsOfASessionIsUsed(_ isReversed: Bool) {
+    func `The newer of two records of a session is used`(_ isReversed: Bool) {
         var survey = surveyed()
         let records = [
             Samples.sessionRecord(name: "old", channel: 3, handle: 7),
@@ -134,7 +134,7 @@ struct DeviceSurveyTests {
         #expect(changes == [.lost(sighting(records[0]).address), .found(sighting(records[1]))])
     }
 
-    @Test func twoSessionsOnOneDeviceAreReportedSeparately() {
+    @Test func `Two sessions on one device are reported separately`() {
         var survey = surveyed()
         let records = [Samples.sessionRecord(), Samples.sessionRecord(1, channel: 4)]
         #expect(survey.answered(Self.device, records, now: seconds(10)) == [.found(sighting(records[1]))])
@@ -147,7 +147,7 @@ struct DeviceSurveyTests {
             ])
     }
 
-    @Test func onlyLargeChangesOfTheSignalAreReported() {
+    @Test func `Only large changes of the signal are reported`() {
         var survey = surveyed()
         let record = Samples.sessionRecord()
         #expect(
@@ -166,7 +166,7 @@ struct DeviceSurveyTests {
             ])
     }
 
-    @Test func nothingIsFoundWithoutAnAdapter() {
+    @Test func `Nothing is found without an adapter`() {
         var survey = surveyed()
         let more = Samples.sessionRecord(1, channel: 4)
         _ = survey.answered(Self.device, [Samples.sessionRecord(), more], now: seconds(10))
@@ -185,7 +185,7 @@ struct DeviceSurveyTests {
 
     // MARK: When devices are asked
 
-    @Test func aNewDeviceIsQueriedAtOnceAndOnlyOnceAtATime() {
+    @Test func `A new device is queried at once and only once at a time`() {
         var survey = DeviceSurvey(interval: Self.interval)
         #expect(survey.nextQuery == .never)
         _ = survey.seen(Self.device, .possible, signal: nil, now: seconds(5))
@@ -197,7 +197,7 @@ struct DeviceSurveyTests {
         #expect(survey.takeDue(now: seconds(100)) == nil)
     }
 
-    @Test func theDeviceThatWaitedLongestIsQueriedFirst() {
+    @Test func `The device that waited longest is queried first`() {
         var survey = DeviceSurvey(interval: Self.interval)
         _ = survey.seen(Samples.other, .possible, signal: nil, now: seconds(1))
         _ = survey.seen(Self.device, .possible, signal: nil, now: seconds(2))
@@ -208,7 +208,9 @@ struct DeviceSurveyTests {
     @Test(
         arguments: [(DeviceSurvey.Likelihood.possible, 60), (.announced, 20)]
             as [(DeviceSurvey.Likelihood, Int64)])
-    func aDeviceWithoutSessionsIsQueriedLessOften(_ likelihood: DeviceSurvey.Likelihood, _ pause: Int64) {
+    func `A device without sessions is queried less often`(
+        _ likelihood: DeviceSurvey.Likelihood, _ pause: Int64
+    ) {
         var survey = DeviceSurvey(interval: Self.interval)
         _ = survey.seen(Self.device, likelihood, signal: nil, now: seconds(0))
         _ = survey.takeDue(now: seconds(0))
@@ -216,7 +218,7 @@ struct DeviceSurveyTests {
         #expect(survey.nextQuery == seconds(pause))
     }
 
-    @Test func aDeviceThatStartsToAdvertiseTheServiceIsQueriedAtOnce() {
+    @Test func `A device that starts to advertise the service is queried at once`() {
         var survey = DeviceSurvey(interval: Self.interval)
         _ = survey.seen(Self.device, .possible, signal: nil, now: seconds(0))
         _ = survey.takeDue(now: seconds(0))
@@ -227,7 +229,7 @@ struct DeviceSurveyTests {
         #expect(survey.nextQuery == seconds(4))
     }
 
-    @Test func queriesOfAnUnansweringDeviceBackOff() {
+    @Test func `Queries of an unanswering device back off`() {
         var survey = DeviceSurvey(interval: Self.interval)
         _ = survey.seen(Self.device, .announced, signal: nil, now: seconds(0))
         var pauses: [Int64] = []
@@ -239,14 +241,14 @@ struct DeviceSurveyTests {
         #expect(pauses == [2, 20, 40, 80, 160, 160, 160, 160])
     }
 
-    @Test func aShortIntervalAppliesToRetriesToo() {
+    @Test func `A short interval applies to retries too`() {
         var survey = DeviceSurvey(interval: .seconds(1))
         _ = survey.seen(Self.device, .announced, signal: nil, now: seconds(0))
         #expect(fail(&survey) == [])
         #expect(survey.nextQuery == seconds(1))
     }
 
-    @Test func aDeviceThatIsSeenAgainIsQueriedSoon() {
+    @Test func `A device that is seen again is queried soon`() {
         var survey = surveyed()
         for _ in 0..<6 { _ = fail(&survey) }
         let now = survey.nextQuery + .seconds(-100)
@@ -256,7 +258,7 @@ struct DeviceSurveyTests {
         #expect(survey.nextQuery == now + .seconds(2))
     }
 
-    @Test func aRemovedDeviceIsQueriedOnceMoreBeforeItIsLost() {
+    @Test func `A removed device is queried once more before it is lost`() {
         var survey = surveyed()
         survey.gone(Self.device, now: seconds(3))
         #expect(survey.takeDue(now: seconds(3)) == Self.device)
@@ -270,7 +272,7 @@ struct DeviceSurveyTests {
         #expect(survey.takeDue(now: seconds(4)) == Self.device)
     }
 
-    @Test func aRemovedDeviceThatAnswersIsNotLost() {
+    @Test func `A removed device that answers is not lost`() {
         var survey = surveyed()
         survey.gone(Self.device, now: seconds(3))
         _ = survey.takeDue(now: seconds(3))
@@ -279,7 +281,7 @@ struct DeviceSurveyTests {
         #expect(survey.nextQuery == seconds(13))
     }
 
-    @Test func aDeviceThatOpensAPipeIsQueried() {
+    @Test func `A device that opens a pipe is queried`() {
         var survey = DeviceSurvey(interval: Self.interval)
         survey.pipeOpened(Self.device, now: seconds(1))
         #expect(survey.takeDue(now: seconds(1)) == Self.device)
@@ -295,7 +297,7 @@ struct DeviceSurveyTests {
         #expect(survey.counts.asked == 0)
     }
 
-    @Test func theNumberOfKnownDevicesIsBounded() {
+    @Test func `The number of known devices is bounded`() {
         var survey = DeviceSurvey(interval: Self.interval)
         for number in 0..<300 {
             _ = survey.seen(BluetoothAddress(number: UInt64(number)), .possible, signal: nil, now: seconds(0))

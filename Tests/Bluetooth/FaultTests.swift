@@ -16,7 +16,7 @@ struct FaultTests {
         ("org.freedesktop.DBus.Error.UnknownObject", true), ("org.bluez.Error.NotAuthorized", false),
         ("org.freedesktop.DBus.Error.UnknownMethod", false),
     ])
-    func temporaryBusErrorsAreRecognized(_ name: String, _ isTemporary: Bool) {
+    func `Temporary bus errors are recognized`(_ name: String, _ isTemporary: Bool) {
         #expect(BusFault(name: name, message: "").isTemporary == isTemporary)
     }
 
@@ -27,7 +27,7 @@ struct FaultTests {
         ("org.freedesktop.DBus.Error.NameHasNoOwner", false),
         ("org.freedesktop.DBus.Error.AccessDenied", false),
     ])
-    func busErrorsThatMayPassAreRecognized(_ name: String, _ mayPass: Bool) {
+    func `Bus errors that may pass are recognized`(_ name: String, _ mayPass: Bool) {
         #expect(BusFault(name: name, message: "").mayPass == mayPass)
     }
 
@@ -51,7 +51,7 @@ struct FaultTests {
             (.notOffered, "nobody listens there", "looking for the same service?"),
             (.daemon(bus), "bluetoothd reported Strange: no idea", nil),
         ] as [(BluetoothFault, String, String?)])
-    func eachFaultHasACauseAndAdvice(_ fault: BluetoothFault, _ words: String, _ advice: String?) {
+    func `Each fault has a cause and advice`(_ fault: BluetoothFault, _ words: String, _ advice: String?) {
         let error = fault.error(.starting)
         #expect(error.transport == "bluetooth")
         #expect("\(error.cause)".contains(words))
@@ -84,7 +84,9 @@ struct FaultTests {
             (ENFILE, .system(ENFILE, "Too many open files in system"), "ulimit -n"),
             (EIO, .system(EIO, "Input/output error"), nil),
         ] as [(Int32, NighError.Cause, String?)])
-    func eachSocketErrorHasACauseAndAdvice(_ number: Int32, _ cause: NighError.Cause, _ advice: String?) {
+    func `Each socket error has a cause and advice`(
+        _ number: Int32, _ cause: NighError.Cause, _ advice: String?
+    ) {
         let error = BluetoothFault.socket(number).error(.connecting, about: "00:AA:01:00:00:42/3")
         #expect(error.cause == cause)
         #expect(error.peer == "00:AA:01:00:00:42/3")
@@ -111,11 +113,11 @@ struct FaultTests {
         ("org.bluez.Error.Blocked", "the adapter is blocked by a radio switch"),
         ("org.bluez.Error.Failed", "bluetoothd reported Failed: words"), ("", "bluetoothd reported : words"),
     ])
-    func eachBluetoothdErrorHasAReadableCause(_ name: String, _ words: String) {
+    func `Each bluetoothd error has a readable cause`(_ name: String, _ words: String) {
         #expect("\(BluetoothFault(BusFault(name: name, message: "words")).cause)".contains(words))
     }
 
-    @Test func systemErrorsHaveDBusNames() {
+    @Test func `System errors have D-Bus names`() {
         #expect(BusFault(errno: EACCES).name == "org.freedesktop.DBus.Error.AccessDenied")
         #expect(!BusFault(errno: ENOENT).message.isEmpty)
     }

@@ -12,12 +12,11 @@ struct NamesTests {
         ("a", "affac4e8-6358-50d1-b23c-3614e75efdfb"), ("x-1", "e116d007-4543-5b15-8fa8-3d3a6512420b"),
         ("fifteen-letters", "4f1ba479-d227-5403-9d1f-9721f40f0c44"),
     ])
-    func aServiceHasTheSameUUIDEverywhere(_ name: String, _ uuid: String) throws {
+    func `A service has the same UUID everywhere`(_ name: String, _ uuid: String) throws {
         #expect(BluetoothUUID(of: try #require(ServiceName(name))).description == uuid)
     }
 
-    @Test("The example services in docs/reference/PROTOCOL.md have the UUIDs that it states")
-    func page() throws {
+    @Test func `The example services in docs/reference/PROTOCOL.md have the UUIDs that it states`() throws {
         let root = #filePath.split(separator: "/").dropLast(3).joined(separator: "/")
         let page = try String(contentsOfFile: "/\(root)/docs/reference/PROTOCOL.md", encoding: .utf8)
         let examples = page.matches(of: #/of `([a-z-]+)` (?:it is )?`([0-9a-f]{8}-[0-9a-f-]{27})`/#)
@@ -28,7 +27,7 @@ struct NamesTests {
         }
     }
 
-    @Test func aUUIDOfEachLengthIsParsed() {
+    @Test func `A UUID of each length is parsed`() {
         let rfcomm = BluetoothUUID(short: 3)
         #expect(rfcomm.description == "00000003-0000-1000-8000-00805f9b34fb")
         #expect(BluetoothUUID([0, 3]) == rfcomm)
@@ -39,7 +38,7 @@ struct NamesTests {
         }
     }
 
-    @Test func randomUUIDsHaveVersion4AndAreUnique() {
+    @Test func `Random UUI ds have version 4 and are unique`() {
         let uuids = (0..<100).map { _ in BluetoothUUID.random() }
         #expect(Set(uuids).count == 100)
         for uuid in uuids {
@@ -48,7 +47,7 @@ struct NamesTests {
         }
     }
 
-    @Test func anAddressSurvivesParsingAndPrinting() {
+    @Test func `An address survives parsing and printing`() {
         for text in ["00:AA:01:00:00:42", "FF:FF:FF:FF:FF:FF", "00:00:00:00:00:00"] {
             #expect(BluetoothAddress(text)?.description == text)
             #expect(BluetoothAddress(text.lowercased())?.description == text)
@@ -57,7 +56,7 @@ struct NamesTests {
         #expect(BluetoothAddress(number: .max).description == "FF:FF:FF:FF:FF:FF")
     }
 
-    @Test func theKernelStoresAddressBytesInReverseOrder() throws {
+    @Test func `The kernel stores address bytes in reverse order`() throws {
         let address = try #require(BluetoothAddress("01:02:03:04:05:06"))
         #expect(address.raw.b.0 == 6)
         #expect(address.raw.b.5 == 1)
@@ -69,11 +68,11 @@ struct NamesTests {
         "00:AA:01:00:00:+4", "00:AA:01:00:00:-1", "00:AA:01:00:00:0x", "0:0AA:01:00:00:42",
         "00-AA-01-00-00-42", "00:AA:01:00:00:é", " 00:AA:01:00:00:42", "00:AA:01:00:00:42\0", "00AA01000042",
     ])
-    func invalidAddressesAreRejected(_ text: String) {
+    func `Invalid addresses are rejected`(_ text: String) {
         #expect(BluetoothAddress(text) == nil)
     }
 
-    @Test func aDestinationSurvivesParsingAndPrinting() throws {
+    @Test func `A destination survives parsing and printing`() throws {
         for text in [
             "bluetooth://00:AA:01:00:00:42/1", "bluetooth://00:AA:01:00:00:42/30",
             "bluetooth://00:AA:01:00:00:42",
@@ -91,14 +90,14 @@ struct NamesTests {
         ("00:AA:01:00:00:42/+3", "1 to 30"), ("00:AA:01:00:00:42/03", "1 to 30"),
         ("00:AA:01:00:00:42/3/", "1 to 30"), ("00:AA:01:00:00:42/three", "1 to 30"),
     ])
-    func invalidDestinationsAreRejectedWithAnExample(_ value: String, _ advice: String) throws {
+    func `Invalid destinations are rejected with an example`(_ value: String, _ advice: String) throws {
         let address = TransportAddress(scheme: "bluetooth", value: value)
         let error = try #require(throws: NighError.self) { try BluetoothDestination(address) }
         #expect(error.stage == .connecting)
         #expect(error.advice?.contains(advice) == true)
     }
 
-    @Test func anAddressOfAnotherTransportIsRejected() throws {
+    @Test func `An address of another transport is rejected`() throws {
         let address = TransportAddress(scheme: "tcp", value: "00:AA:01:00:00:42")
         let error = try #require(throws: NighError.self) { try BluetoothDestination(address) }
         #expect("\(error)".contains("it is not a Bluetooth address"))

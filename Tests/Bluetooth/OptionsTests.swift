@@ -9,7 +9,7 @@ struct OptionsTests {
         try BluetoothOptions(TransportSpec(parsing: text))
     }
 
-    @Test func optionsHaveDefaults() throws {
+    @Test func `Options have defaults`() throws {
         let options = try options("bluetooth")
         #expect(options.adapter == nil)
         #expect(options.makesDiscoverable)
@@ -18,7 +18,7 @@ struct OptionsTests {
         #expect(options.pairing == nil)
     }
 
-    @Test func eachOptionIsParsed() throws {
+    @Test func `Each option is parsed`() throws {
         let options = try options(
             "bluetooth:adapter=hci12,device=00:aa:01:00:00:42/7,discoverable=no,interval=600,pairing=just-works"
         )
@@ -45,7 +45,7 @@ struct OptionsTests {
         ("interval=soon", "interval \"soon\"", "1 to 600"), ("interval=1.5", "interval \"1.5\"", "1 to 600"),
         ("pairing=digits", "pairing \"digits\"", "none, just-works"),
     ])
-    func invalidValuesAreRejectedWithAdvice(_ text: String, _ what: String, _ advice: String) throws {
+    func `Invalid values are rejected with advice`(_ text: String, _ what: String, _ advice: String) throws {
         let error = try #require(throws: NighError.self) { try options("bluetooth:\(text)") }
         #expect(error.stage == .configuring)
         #expect(error.transport == "bluetooth")
@@ -53,7 +53,7 @@ struct OptionsTests {
         #expect(error.advice?.contains(advice) == true)
     }
 
-    @Test func theRegistryListsBluetoothAndItsOptions() throws {
+    @Test func `The registry lists bluetooth and its options`() throws {
         let entry = try #require(TransportRegistry.standard.entries.first { $0.scheme == "bluetooth" })
         #expect(Set(entry.options.keys) == ["adapter", "device", "discoverable", "interval", "pairing"])
         let made = try TransportRegistry.standard.makeAll("tcp,bluetooth:adapter=hci1,interval=5,memory")
@@ -68,7 +68,7 @@ struct OptionsTests {
     }
 
     /// A network is faster and reaches further, so it is tried first when there is one.
-    @Test func tcpIsPreferredToBluetooth() {
+    @Test func `TCP is preferred to Bluetooth`() {
         #expect(BluetoothTransport().capabilities.priority > TCPTransport().capabilities.priority)
         #expect(!BluetoothTransport().capabilities.datagrams)
     }

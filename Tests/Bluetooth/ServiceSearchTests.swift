@@ -29,12 +29,12 @@ struct ServiceSearchTests {
         "Puma", "<name value=\"0x0100\"/>", "Jürgen & Søn's \"phone\" ]]>", "🐆", "-->", "%s\\0",
         String(repeating: "é", count: 31),
     ])
-    func aRecordSurvivesWritingAndReading(_ name: String) throws {
+    func `A record survives writing and reading`(_ name: String) throws {
         let record = Samples.sessionRecord(name: name)
         #expect(try ask(RecordKeeper([try keep(record)])).records == [record])
     }
 
-    @Test func theLargestAdvertisementFitsIntoARecord() throws {
+    @Test func `The largest advertisement fits into a record`() throws {
         let info = try DiscoveryInfo([
             "a": String(repeating: "é", count: 126), "<&\">'": String(repeating: "x", count: 138),
         ])
@@ -47,7 +47,7 @@ struct ServiceSearchTests {
     }
 
     @Test(arguments: [1, 2, 7, 48, 512, 60_000])
-    func anAnswerInPartsIsReassembled(_ share: Int) throws {
+    func `An answer in parts is reassembled`(_ share: Int) throws {
         let records = (0..<3).map {
             Samples.sessionRecord($0, name: "Puma \($0)", channel: UInt8($0 + 1), handle: UInt32($0 + 1))
         }
@@ -56,11 +56,11 @@ struct ServiceSearchTests {
         #expect((answer.questions == 1) == (share >= 512))
     }
 
-    @Test func aDeviceWithoutSessionsHasNoRecords() throws {
+    @Test func `A device without sessions has no records`() throws {
         #expect(try ask(RecordKeeper([])).records.isEmpty)
     }
 
-    @Test func aRecordListsItsServiceAsItsOnlyClass() throws {
+    @Test func `A record lists its service as its only class`() throws {
         let record = try Samples.record(name: "Puma")
         guard case .sequence(let classes) = try #require(record.value(of: 1)),
             case .uuid(let uuid) = classes[0],
@@ -74,7 +74,7 @@ struct ServiceSearchTests {
         #expect(group == [0x10, 0x02])
     }
 
-    @Test func aRequestHasTheFormOfTheSpecification() {
+    @Test func `A request has the form of the specification`() {
         var search = ServiceSearch(for: Samples.service)
         let pattern: [UInt8] = [0x35, 17, 0x1C] + BluetoothUUID(of: Samples.service).bytes
         let attributes: [UInt8] = [
@@ -110,7 +110,7 @@ struct ServiceSearchTests {
         #expect(records == [Samples.sessionRecord()])
     }
 
-    @Test func optionalAttributesMayBeMissing() throws {
+    @Test func `Optional attributes may be missing`() throws {
         let attributes = try Samples.record(name: "Puma").attributes.filter {
             ![0, 0x0100].contains($0.number)
         }
@@ -120,7 +120,7 @@ struct ServiceSearchTests {
         #expect(!record.advertisement.name.description.isEmpty)
     }
 
-    @Test func theNumberOfRecordsIsBounded() throws {
+    @Test func `The number of records is bounded`() throws {
         let records = (0..<80).map { Samples.sessionRecord(channel: UInt8($0 % 30 + 1), handle: UInt32($0)) }
         let found = try ask(RecordKeeper(try records.map(keep), share: 3_000)).records
         #expect(found == Array(records.prefix(ServiceSearch.recordLimit)))
@@ -133,7 +133,7 @@ struct ServiceSearchTests {
         return search.received(packet(Array(search.begin()[1...2])))
     }
 
-    @Test func truncatedAndOverlongAnswersAreRejected() throws {
+    @Test func `Truncated and overlong answers are rejected`() throws {
         let lists = SentValue.sequence([try Samples.record(name: "Puma").list(of: Set(0...0xFFFF))]).bytes
         let whole = RecordKeeper.packet(lists, [0], number: [0, 1])
         #expect(step { _ in whole } == .done([Samples.sessionRecord()]))
@@ -141,7 +141,7 @@ struct ServiceSearchTests {
         #expect(step { _ in whole + [0] } == .failed)
     }
 
-    @Test func answersToOtherRequestsAreRejected() {
+    @Test func `Answers to other requests are rejected`() {
         #expect(step { RecordKeeper.packet([0x35, 0], [0], number: $0) } == .done([]))
         #expect(step { _ in RecordKeeper.packet([0x35, 0], [0], number: [0, 2]) } == .failed)
         // A refusal, and a request.
@@ -151,7 +151,7 @@ struct ServiceSearchTests {
         }
     }
 
-    @Test func wrongLengthsAreDetected() {
+    @Test func `Wrong lengths are detected`() {
         // The length of the packet, of the lists in it, and of the continuation.
         #expect(step { [7] + $0 + [0, 4, 0, 2, 0x35, 0, 0] } == .failed)
         #expect(step { [7] + $0 + [0, 6, 0, 2, 0x35, 0, 0] } == .failed)
@@ -165,11 +165,11 @@ struct ServiceSearchTests {
     }
 
     @Test(arguments: [[], [0x35, 5], [0x08, 1], [0x35, 2, 0x08, 1], [0x00]] as [[UInt8]])
-    func invalidListsYieldNoRecords(_ bytes: [UInt8]) {
+    func `Invalid lists yield no records`(_ bytes: [UInt8]) {
         #expect(step { RecordKeeper.packet(bytes, [0], number: $0) } == .done([]))
     }
 
-    @Test func anEndlessAnswerIsAbandoned() {
+    @Test func `An endless answer is abandoned`() {
         #expect(step { RecordKeeper.packet([], [1, 1], number: $0) } == .failed)
         var search = ServiceSearch(for: Samples.service)
         var question = search.begin()
@@ -184,7 +184,7 @@ struct ServiceSearchTests {
         #expect(asked == ServiceSearch.answerLimit / 1_024)
     }
 
-    @Test func aRepeatedAnswerIsRejected() throws {
+    @Test func `A repeated answer is rejected`() throws {
         var search = ServiceSearch(for: Samples.service)
         var keeper = RecordKeeper([try Samples.record(name: "Puma")], share: 10)
         let question = search.begin()

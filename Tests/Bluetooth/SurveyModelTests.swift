@@ -52,7 +52,7 @@ struct SurveyModelTests {
     private static let devices = (1...6).map { BluetoothAddress(number: UInt64($0)) }
 
     @Test(arguments: 0..<60 as Range<UInt64>)
-    func reportsAreConsistent(_ seed: UInt64) {
+    func `Reports are consistent`(_ seed: UInt64) {
         var random = SeededGenerator(seed: seed)
         var model = Model()
         if seed % 3 == 0 { model.survey.own = Samples.peers[3] }

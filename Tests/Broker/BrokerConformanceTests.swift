@@ -22,16 +22,15 @@ private func rig(bytesPerSecond: Int = 100 << 20, longestPacket: Int = 1 << 20) 
 }
 
 @Suite struct BrokerConformanceTests {
-    @Test(
-        "a transport over a broker keeps to the contract, also with packets of 4 KiB on a slow line",
-        arguments: TransportConformance.checks, [false, true])
-    func holds(_ check: ConformanceCheck, isSlow: Bool) {
+    @Test(arguments: TransportConformance.checks, [false, true])
+    func `a transport over a broker keeps to the contract, also with packets of 4 KiB on a slow line`(
+        _ check: ConformanceCheck, isSlow: Bool
+    ) {
         let outcome = check.run { isSlow ? rig(bytesPerSecond: 8 << 20, longestPacket: 4 << 10) : rig() }
         #expect(outcome.isPassed, "\(outcome)")
     }
 
-    @Test("it carries sessions", arguments: SessionConformance.checks)
-    func carriesSessions(_ check: ConformanceCheck) {
+    @Test(arguments: SessionConformance.checks) func `it carries sessions`(_ check: ConformanceCheck) {
         let outcome = check.run { rig() }
         #expect(outcome.isPassed, "\(outcome)")
     }

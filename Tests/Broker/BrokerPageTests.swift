@@ -27,8 +27,9 @@ import Testing
         #expect(lines[3] == SequencedStream.abort && puma.receive(ByteSlice(lines[3]), at: now) == .aborted)
     }
 
-    @Test("announcements and questions are read as they were written, and hostile ones are not read")
-    func messages() throws {
+    @Test func `announcements and questions are read as they were written, and hostile ones are not read`()
+        throws
+    {
         let peer = Identity.ephemeral(seed: 5).peerID
         let address = BrokerAddress(identity: "\(peer)", peer: "\(peer)", service: "chat")
         let advertisement = Advertisement(

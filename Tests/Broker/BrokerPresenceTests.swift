@@ -35,8 +35,9 @@ import Testing
         }
     }
 
-    @Test("a crowd knows of who comes and goes within 5 s, with at most 50 announcements a second")
-    func crowd() throws {
+    @Test func `a crowd knows of who comes and goes within 5 s, with at most 50 announcements a second`()
+        throws
+    {
         let broker = SimulatedBroker(on: loop)
         let count = 100
         var members = (0..<count).map { Member($0, on: broker) }
@@ -88,15 +89,15 @@ import Testing
         return Double(population) / pause
     }
 
-    @Test("the larger the crowd, the longer the pauses", arguments: [100, 1_000, 10_000, 100_000])
-    func curve(population: Int) {
+    @Test(arguments: [100, 1_000, 10_000, 100_000]) func `the larger the crowd, the longer the pauses`(
+        population: Int
+    ) {
         let rate = announcementsPerSecond(of: population)
         // Pauses vary by a quarter.
         #expect(rate <= Double(BrokerPresence.announcementsPerSecond) * 1.4, "\(rate) a second")
     }
 
-    @Test("a storm of questions is answered at a bounded rate")
-    func storm() {
+    @Test func `a storm of questions is answered at a bounded rate`() {
         let now = Moment(nanoseconds: 0)
         var presence = BrokerPresence(scheme: "sim", seed: 1, at: now)
         presence.beginAdvertising(at: now)
@@ -109,8 +110,7 @@ import Testing
         #expect(answers.count == BrokerPresence.answersPerSecond)
     }
 
-    @Test("a session that was not found is asked for a minute whether it is back, until it is")
-    func search() {
+    @Test func `a session that was not found is asked for a minute whether it is back, until it is`() {
         let start = Moment(nanoseconds: 0)
         var presence = BrokerPresence(scheme: "sim", seed: 1, at: start)
         let address = BrokerAddress(identity: "i", peer: "p", service: "crowd")

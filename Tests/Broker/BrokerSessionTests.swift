@@ -57,8 +57,9 @@ import Testing
         }
     }
 
-    @Test("nothing is lost or doubled when the servers of both sides die twenty times in mid-stream")
-    func failover() throws {
+    @Test func `nothing is lost or doubled when the servers of both sides die twenty times in mid-stream`()
+        throws
+    {
         let broker = SimulatedBroker(on: loop)
         let (puma, lynx) = try connectedPair(on: broker)
         var longest = Duration.zero
@@ -76,8 +77,7 @@ import Testing
         #expect(longest < .seconds(3), "the longest silence was \(longest)")
     }
 
-    @Test("packets that a cluster loses end links and lose no message")
-    func lossyCluster() throws {
+    @Test func `packets that a cluster loses end links and lose no message`() throws {
         let broker = SimulatedBroker(on: loop)
         let (puma, lynx) = try connectedPair(on: broker)
         broker.lossOneIn = 400
@@ -88,8 +88,7 @@ import Testing
         #expect(puma.states.contains(.reconnecting))
     }
 
-    @Test("a conversation waits half a minute for a broker that is down, and then goes on")
-    func outage() throws {
+    @Test func `a conversation waits half a minute for a broker that is down, and then goes on`() throws {
         let broker = SimulatedBroker(on: loop)
         let (puma, lynx) = try connectedPair(on: broker)
         broker.reconnectTime = .seconds(25)
@@ -101,8 +100,9 @@ import Testing
     }
 
     /// In time both give up their link, and find nobody when they ask for another one.
-    @Test("a conversation goes on soon after the servers of a cluster have found each other again")
-    func partition() throws {
+    @Test func `a conversation goes on soon after the servers of a cluster have found each other again`()
+        throws
+    {
         let broker = SimulatedBroker(on: loop)
         let (puma, lynx) = try connectedPair(on: broker)
         for span in [Duration.seconds(20), .seconds(35)] {
@@ -117,8 +117,10 @@ import Testing
         #expect(!puma.states.contains(.disconnected) && puma.states.contains(.reconnecting))
     }
 
-    @Test("a peer that closes its session is gone at once, and one whose connection dies after its time")
-    func leaves() throws {
+    @Test
+    func `a peer that closes its session is gone at once, and one whose connection dies after its time`()
+        throws
+    {
         let broker = SimulatedBroker(on: loop)
         let puma = Member("Puma", number: 1, on: broker)
         let lynx = Member("Lynx", number: 2, on: broker)

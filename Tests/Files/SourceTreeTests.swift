@@ -139,10 +139,10 @@ import Testing
         try file.checkUnchanged(12)
     }
 
-    @Test(
-        "A file on which another program holds a lease is sent once that program gives it up",
-        .timeLimit(.minutes(15)), arguments: [true, false])
-    func leased(_ isEarly: Bool) throws {
+    @Test(.timeLimit(.minutes(15)), arguments: [true, false])
+    func `A file on which another program holds a lease is sent once that program gives it up`(
+        _ isEarly: Bool
+    ) throws {
         make("f")
         let early = isEarly ? nil : try tree("f")
         let lease = FileLease(of: OpenDescriptor(open(path("f"), O_RDWR)))

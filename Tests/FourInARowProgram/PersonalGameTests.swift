@@ -26,8 +26,7 @@ import Testing
         func stop() {}
     }
 
-    @Test("A table that was asked for before the lobby started is seen by others")
-    func early() async throws {
+    @Test func `A table that was asked for before the lobby started is seen by others`() async throws {
         let hub = MemoryHub()
         func lobby(_ name: String, on loop: UVEventLoop) -> Lobby {
             Lobby(

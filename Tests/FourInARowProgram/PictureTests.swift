@@ -29,8 +29,7 @@ struct PictureTests {
         }
     }
 
-    @Test("A browser that drops spaces draws every word of the pictures at its own width")
-    func pictures() throws {
+    @Test func `A browser that drops spaces draws every word of the pictures at its own width`() throws {
         let names = try FileManager.default.contentsOfDirectory(atPath: Self.folder).filter {
             $0.hasSuffix(".svg")
         }
@@ -46,8 +45,9 @@ struct PictureTests {
         }
     }
 
-    @Test("A picture is outdated once no program says its words, and by no other change of the sources")
-    func outdated() throws {
+    @Test func `A picture is outdated once no program says its words, and by no other change of the sources`()
+        throws
+    {
         let folder = TemporaryFolder()
         for name in ["Sources/Tools", "docs/guides/pictures"] {
             try FileManager.default.createDirectory(
@@ -79,8 +79,7 @@ struct PictureTests {
                 == [#"one.svg shows "Puma was""#])
     }
 
-    @Test("A word of a terminal stands at its column, however many spaces are around it")
-    func render() throws {
+    @Test func `A word of a terminal stands at its column, however many spaces are around it`() throws {
         let folder = TemporaryFolder()
         let (capture, picture) = ("\(folder.path)/screen.txt", "\(folder.path)/screen.svg")
         try "   two words    <5>  \u{1B}[1m 5 \u{1B}[0m  end  \n\u{1B}[7m      \u{1B}[0m é  日本  x\n".write(

@@ -46,8 +46,9 @@ import Testing
     private static let taken = NighError(.advertising, .unavailable("taken"))
     private static let gone = NighError(.advertising, .unavailable("gone"))
 
-    @Test("A failure to listen is reported once for each reason, and listening is retried every 2 s")
-    func triesAgain() throws {
+    @Test func `A failure to listen is reported once for each reason, and listening is retried every 2 s`()
+        throws
+    {
         let house = House()
         house.error = Self.taken
         house.listening?.begin()
@@ -63,8 +64,7 @@ import Testing
         #expect(house.listening?.error == nil)
     }
 
-    @Test("A listener that fails is closed, and replaced after the pause")
-    func listensAgainAfterAPause() throws {
+    @Test func `A listener that fails is closed, and replaced after the pause`() throws {
         let house = House()
         house.listening?.begin()
         house.listening?.begin()
@@ -80,8 +80,7 @@ import Testing
         #expect(house.reports.count { $0 == "gone" } == 2)
     }
 
-    @Test("After a stop there is no retry, and the stop is reported without a reason")
-    func stops() throws {
+    @Test func `After a stop there is no retry, and the stop is reported without a reason`() throws {
         let house = House()
         house.listening?.begin()
         try house.loop.run(for: .zero)
@@ -92,8 +91,7 @@ import Testing
         #expect(house.attempts == 1)
     }
 
-    @Test("After its owner releases it, it reports nothing")
-    func isReleased() throws {
+    @Test func `After its owner releases it, it reports nothing`() throws {
         let house = House()
         house.listening?.begin()
         try house.loop.run(for: .zero)

@@ -41,8 +41,9 @@ import Testing
             .contains($0.name)
     }
 
-    @Test("A transport made of these parts passes the conformance suite", arguments: notFinding)
-    func check(_ check: ConformanceCheck) {
+    @Test(arguments: notFinding) func `A transport made of these parts passes the conformance suite`(
+        _ check: ConformanceCheck
+    ) {
         let outcome = check.run { Self.rig() }
         #expect(outcome.verdict == .passed)
     }

@@ -6,8 +6,7 @@ import Testing
 
 /// Tests what is reported for a transport on a loop that it cannot run on, in virtual time.
 @Suite struct UnsupportedLoopTests {
-    @Test("Dials fail in a later turn, but for those that were cancelled before")
-    func dials() throws {
+    @Test func `Dials fail in a later turn, but for those that were cancelled before`() throws {
         let (loop, transport, recorder) = (VirtualEventLoop(), MemoryTransport(), TransportRecorder())
         let unsupported = UnsupportedLoop(loop, recorder, for: transport)
         let dials = (1...3).map { DialID(number: $0) }

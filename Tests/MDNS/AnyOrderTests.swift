@@ -6,7 +6,7 @@ import Testing
 /// Feeds records of a small network in any order, valid and invalid ones, over backends that come and go.
 struct AnyOrderTests {
     @Test(arguments: 0..<40 as Range<UInt64>)
-    func reportsAreComplete(seed: UInt64) throws {
+    func `Reports are complete`(seed: UInt64) throws {
         var random = SeededGenerator(seed: seed)
         let network = Network(mode: .automatic, limit: 4)
         network.browse()

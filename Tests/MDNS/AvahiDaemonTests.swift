@@ -8,7 +8,7 @@ import Testing
 /// Tests the client of avahi-daemon when the process has no descriptors left.
 struct AvahiDaemonTests {
     /// Runs in a process of its own, because the shortage of descriptors affects a whole process.
-    @Test func aDaemonWithoutDescriptorsIsDownAndRetried() async {
+    @Test func `A daemon without descriptors is down and retried`() async {
         await #expect(processExitsWith: .success) {
             let loop = UVEventLoop()
             let witness = BackendWitness()

@@ -82,10 +82,10 @@ import Testing
         return witness.monitor.change { Array(witness.events.prefix(2)) }
     }
 
-    @Test(
-        "A call that does not reach the daemon says that the daemon is gone, and not that the call failed",
-        arguments: [AVAHI_ERR_DBUS_ERROR, AVAHI_ERR_DISCONNECTED, AVAHI_ERR_NO_DAEMON])
-    func lostDaemon(_ code: Int) throws {
+    @Test(arguments: [AVAHI_ERR_DBUS_ERROR, AVAHI_ERR_DISCONNECTED, AVAHI_ERR_NO_DAEMON])
+    func `A call that does not reach the daemon says that the daemon is gone, and not that the call failed`(
+        _ code: Int
+    ) throws {
         for call in Self.calls {
             #expect(
                 try events(ofCallsThatFailWith: Int32(code), call) == [
@@ -94,8 +94,7 @@ import Testing
         }
     }
 
-    @Test("A call that the daemon refuses has failed alone")
-    func refusedCall() throws {
+    @Test func `A call that the daemon refuses has failed alone`() throws {
         let reason = "avahi-daemon has reached its limit of objects for this program"
         #expect(
             try Self.calls.map { try events(ofCallsThatFailWith: Int32(AVAHI_ERR_TOO_MANY_OBJECTS), $0) } == [

@@ -19,7 +19,7 @@ struct DNSMessageTests {
         return bytes
     }
 
-    @Test func answersAreRead() throws {
+    @Test func `Answers are read`() throws {
         let answers = DNSMessage.answers(in: Self.answer(to: 7), to: 7)
         try #require(answers.count == 2)
         #expect(answers[0].question == Self.question)
@@ -32,7 +32,7 @@ struct DNSMessageTests {
         )
     }
 
-    @Test func answersToOtherQueriesAreIgnored() {
+    @Test func `Answers to other queries are ignored`() {
         #expect(DNSMessage.answers(in: Self.answer(to: 7), to: 8) == [])
         #expect(
             DNSMessage.answers(in: DNSMessage.query([Self.question], number: 7), to: 7) == [], "a question")
@@ -46,7 +46,7 @@ struct DNSMessageTests {
         #expect(DNSMessage.answers(in: farewell, to: 7).map(\.question.type) == [.text])
     }
 
-    @Test func circularNamesAreRejected() {
+    @Test func `Circular names are rejected`() {
         var bytes = Self.answer(to: 7)
         let pointer = bytes.count - 16 - 22
         bytes[pointer + 1] = UInt8(pointer)
@@ -54,7 +54,7 @@ struct DNSMessageTests {
     }
 
     /// Any input is read to its end, and no impossible value in it is accepted.
-    @Test func corruptedMessagesAreReadToTheirEnd() {
+    @Test func `Corrupted messages are read to their end`() {
         var random = SeededGenerator(seed: 3)
         let whole = Self.answer(to: 7)
         for count in whole.indices {

@@ -8,7 +8,7 @@ import Testing
 /// Tests Avahi's stack in this process when few descriptors are left.
 struct EmbeddedShortageTests {
     /// Runs in a process of its own, because the shortage of descriptors affects a whole process.
-    @Test func aLackOfDescriptorsDoesNotStopTheProgram() async {
+    @Test func `A lack of descriptors does not stop the program`() async {
         await #expect(processExitsWith: .success) {
             let loop = UVEventLoop()
             ResourceLimits.limitDescriptors()

@@ -10,7 +10,7 @@ import Testing
 struct EmbeddedTests {
     private let service = ServiceName("t-" + String(UInt32.random(in: .min ... .max), radix: 36))!
 
-    @Test func twoServicesFindEachOtherAndSayGoodbye() async throws {
+    @Test func `Two services find each other and say goodbye`() async throws {
         let first = Neighbour(service)
         let second = Neighbour(service)
         first.publish("First", port: 4_001, text: "a")
@@ -34,7 +34,7 @@ struct EmbeddedTests {
         await first.end()
     }
 
-    @Test func theLaterServiceTakesAnotherName() async throws {
+    @Test func `The later service takes another name`() async throws {
         let first = Neighbour(service)
         first.publish("Puma", port: 4_001, text: "a")
         #expect(try await first.wait { $0.name } == "Puma")
@@ -53,7 +53,7 @@ struct EmbeddedTests {
         for neighbour in [first, second, third] { await neighbour.end() }
     }
 
-    @Test func twoServicesThatStartAtOnceAreFoundUnderTwoNames() async throws {
+    @Test func `Two services that start at once are found under two names`() async throws {
         let neighbours = (0..<2).map { _ in Neighbour(service) }
         for (number, neighbour) in neighbours.enumerated() {
             neighbour.publish("Puma", port: 4_001 + UInt16(number), text: "\(number)")
@@ -72,7 +72,7 @@ struct EmbeddedTests {
         for neighbour in neighbours + [watcher] { await neighbour.end() }
     }
 
-    @Test func repeatedStartsAndStopsLeaveNothingOpen() async throws {
+    @Test func `Repeated starts and stops leave nothing open`() async throws {
         /// The number of mDNS sockets of this process.
         func sockets() -> Int {
             (0..<Int32(1_024)).count { descriptor in
@@ -101,7 +101,7 @@ struct EmbeddedTests {
         #expect(sockets() < 20)
     }
 
-    @Test func aReleasedServiceAlsoSaysGoodbye() async throws {
+    @Test func `A released service also says goodbye`() async throws {
         let first = Neighbour(service)
         let second = Neighbour(service)
         first.browse()
@@ -114,7 +114,7 @@ struct EmbeddedTests {
         await second.end()
     }
 
-    @Test func multicastIsReceivedOnLoopback() async throws {
+    @Test func `Multicast is received on loopback`() async throws {
         let loop = UVEventLoop()
         let verdict = await withCheckedContinuation { continuation in
             loop.execute {
@@ -130,7 +130,7 @@ struct EmbeddedTests {
         loop.shutdown()
     }
 
-    @Test func aMissingInterfaceIsNamedInTheError() async throws {
+    @Test func `A missing interface is named in the error`() async throws {
         for mode in ServiceDiscovery.Mode.allCases {
             let neighbour = Neighbour(service, mode: mode, interface: "no-such-if")
             neighbour.browse()

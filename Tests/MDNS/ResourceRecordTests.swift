@@ -4,7 +4,7 @@ import Testing
 @testable import NighMDNS
 
 struct ResourceRecordTests {
-    @Test func serviceRecords() throws {
+    @Test func `Service records`() throws {
         let record = ServiceRecord(port: 4_000, host: DomainName(literal: "host.local"))
         #expect(
             record.data == [0, 0, 0, 0, 0x0F, 0xA0, 4] + Array("host".utf8) + [5] + Array("local".utf8) + [0])
@@ -17,7 +17,7 @@ struct ResourceRecordTests {
         #expect(ServiceRecord(data: [0, 0, 0, 0, 1, 1, 0]) == nil, "the root is no host")
     }
 
-    @Test func textRecords() throws {
+    @Test func `Text records`() throws {
         let entries = [
             try #require(TextEntry(key: "v", value: "1")), try #require(TextEntry(key: "flag", value: nil)),
             try #require(TextEntry(key: "empty", value: "")),
@@ -29,7 +29,7 @@ struct ResourceRecordTests {
         #expect(TextRecord(data: [])?.entries == [])
     }
 
-    @Test func invalidTextEntriesAreSkipped() {
+    @Test func `Invalid text entries are skipped`() {
         func pieces(_ texts: String...) -> [UInt8] {
             texts.flatMap { [UInt8($0.utf8.count)] + Array($0.utf8) }
         }
@@ -41,7 +41,7 @@ struct ResourceRecordTests {
         #expect(TextRecord(data: [UInt8](repeating: 0, count: TextRecord.maximumByteCount + 1)) == nil)
     }
 
-    @Test func textEntriesAreChecked() {
+    @Test func `Text entries are checked`() {
         #expect(TextEntry(key: "", value: "x") == nil)
         #expect(TextEntry(key: "a=b", value: "x") == nil)
         #expect(TextEntry(key: "ä", value: "x") == nil)
@@ -67,11 +67,11 @@ struct ResourceRecordTests {
             [0xFF, 2] + [UInt8](repeating: 0, count: 13) + [0xFB],
             [UInt8](repeating: 0, count: 10) + [0xFF, 0xFF, 10, 0, 0, 1], [UInt8](repeating: 1, count: 17),
         ] as [[UInt8]])
-    func unusableHostAddressesAreRejected(_ bytes: [UInt8]) {
+    func `Unusable host addresses are rejected`(_ bytes: [UInt8]) {
         #expect(HostAddress(bytes: bytes, interface: 2) == nil)
     }
 
-    @Test func aPublicationHasEveryRecordThatDNSSDRequires() {
+    @Test func `A publication has every record that DNS-SD requires`() {
         let publication = Publication(
             type: ServiceType(tcp: "greet").domain, instance: DomainName(literal: "Puma._greet._tcp.local"),
             service: ServiceRecord(port: 1, host: DomainName(literal: "h.local")),

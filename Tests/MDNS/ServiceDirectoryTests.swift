@@ -12,7 +12,7 @@ struct ServiceDirectoryTests {
         #expect(try network.reports() == ["up daemon"])
     }
 
-    @Test func recordsAreCombinedIntoAService() throws {
+    @Test func `Records are combined into a service`() throws {
         daemon.reportRecord("_greet._tcp.local", .pointer, DomainName(literal: "Puma._greet._tcp.local").wire)
         daemon.reportRecord("Puma._greet._tcp.local", .text, [3, 97, 61, 49])
         daemon.reportRecord(
@@ -26,7 +26,7 @@ struct ServiceDirectoryTests {
         #expect(try network.reports() == ["found Puma%2 h.local:7 10.0.0.5,fe80:0:0:0:0:0:0:5%2 a=1"])
     }
 
-    @Test func changesAndLossesAreReported() throws {
+    @Test func `Changes and losses are reported`() throws {
         daemon.announce("Puma")
         #expect(try network.reports() == ["found Puma%2 other.local:1 10.0.0.9 v=1"])
         // As Avahi does it: the new record comes first, and the old one goes a second later.
@@ -39,7 +39,7 @@ struct ServiceDirectoryTests {
         #expect(daemon.watches.count == 1, "nothing of it is watched any more")
     }
 
-    @Test func aServiceIsReportedForEachInterface() throws {
+    @Test func `A service is reported for each interface`() throws {
         daemon.announce("Puma")
         daemon.announce("Puma", address: [10, 1, 0, 9], interface: 3)
         #expect(
@@ -52,7 +52,7 @@ struct ServiceDirectoryTests {
         #expect(try network.reports() == ["lost Puma%2"])
     }
 
-    @Test func aServiceSeenOverIPv4AndIPv6IsLostOnceBothAreGone() throws {
+    @Test func `A service seen over IPv4 and IPv6 is lost once both are gone`() throws {
         daemon.announce("Puma")
         let pointer = DomainName(literal: "Puma._greet._tcp.local").wire
         daemon.reportRecord("_greet._tcp.local", .pointer, pointer, version: 1)
@@ -63,7 +63,7 @@ struct ServiceDirectoryTests {
         #expect(try network.reports() == ["lost Puma%2"])
     }
 
-    @Test func aBrieflyIncompleteServiceIsNotLost() throws {
+    @Test func `A briefly incomplete service is not lost`() throws {
         daemon.announce("Puma")
         _ = try network.reports()
         daemon.reportRecord("other.local", .address4, [10, 0, 0, 9], isPresent: false)
@@ -78,7 +78,7 @@ struct ServiceDirectoryTests {
         #expect(try network.reports() == ["lost Puma%2"])
     }
 
-    @Test func malformedRecordsAreCountedAndLeftOut() throws {
+    @Test func `Malformed records are counted and left out`() throws {
         daemon.announce("Puma")
         _ = try network.reports()
         daemon.reportRecord("_greet._tcp.local", .pointer, [9, 9])
@@ -92,14 +92,14 @@ struct ServiceDirectoryTests {
         #expect(network.discovery.diagnose().contains { $0.finding.contains("6 records malformed") })
     }
 
-    @Test func loopbackAddressesAreBelievedOnLoopbackOnly() throws {
+    @Test func `Loopback addresses are believed on loopback only`() throws {
         daemon.announce("Evil", host: "evil.local", address: [127, 0, 0, 1])
         daemon.announce("Here", host: "here.local", address: [127, 0, 0, 1], interface: 1)
         try network.run(.seconds(5))
         #expect(try network.reports() == ["found Here%1 here.local:1 127.0.0.1 v=1"])
     }
 
-    @Test func anotherHostIsFollowed() throws {
+    @Test func `Another host is followed`() throws {
         daemon.announce("Puma", host: "a.local")
         _ = try network.reports()
         daemon.reportRecord(
@@ -114,7 +114,7 @@ struct ServiceDirectoryTests {
         #expect(!daemon.watches.values.contains { $0.name == DomainName(literal: "a.local") })
     }
 
-    @Test func instancesAreBounded() throws {
+    @Test func `Instances are bounded`() throws {
         let network = Network(mode: .daemon, daemon: FakeBackend(.daemon, limit: 3, upAs: "own.local"))
         network.browse()
         for number in 0..<5 { network.daemon.announce("p\(number)", host: "h\(number).local") }
@@ -129,7 +129,7 @@ struct ServiceDirectoryTests {
         #expect(try network.reports() == ["lost p0%2", "found p3%2 h3.local:1 10.0.0.9 v=1"])
     }
 
-    @Test func aHostileCrowdOfRecordsIsBounded() throws {
+    @Test func `A hostile crowd of records is bounded`() throws {
         daemon.announce("Puma")
         for port in 1...UInt16(500) {
             daemon.reportRecord(
@@ -153,7 +153,7 @@ struct ServiceDirectoryTests {
             ServiceRecord(port: port, host: DomainName(literal: host)).data, isPresent: isPresent)
     }
 
-    @Test func aForgedHostIsReportedBesideTheTrueOneUntilItIsRemoved() throws {
+    @Test func `A forged host is reported beside the true one until it is removed`() throws {
         daemon.announce("Puma")
         let alone = "found Puma%2 other.local:1 10.0.0.9 v=1"
         #expect(try network.reports() == [alone])
@@ -168,7 +168,7 @@ struct ServiceDirectoryTests {
         #expect(daemon.watches.count == 5)
     }
 
-    @Test func aForgedTextIsReportedBesideTheTrueOneUntilItIsRemoved() throws {
+    @Test func `A forged text is reported beside the true one until it is removed`() throws {
         daemon.announce("Puma")
         _ = try network.reports()
         daemon.reportRecord("Puma._greet._tcp.local", .text, [3, 118, 61, 57])
@@ -178,7 +178,7 @@ struct ServiceDirectoryTests {
     }
 
     @Test(arguments: [false, true])
-    func theTrueRecordsAreReportedAmongAnyNumberOfForgedOnes(isFirst: Bool) throws {
+    func `The true records are reported among any number of forged ones`(isFirst: Bool) throws {
         daemon.reportRecord("_greet._tcp.local", .pointer, DomainName(literal: "Puma._greet._tcp.local").wire)
         if isFirst { daemon.announce("Puma") }
         for number in UInt8(1)...100 {
@@ -197,7 +197,7 @@ struct ServiceDirectoryTests {
     }
 
     @Test(arguments: [false, true])
-    func theTrueAddressIsReportedAmongAnyNumberOfForgedOnes(isFirst: Bool) throws {
+    func `The true address is reported among any number of forged ones`(isFirst: Bool) throws {
         if isFirst { daemon.announce("Puma", address: [10, 0, 9, 9]) }
         daemon.reportRecord("_greet._tcp.local", .pointer, DomainName(literal: "Puma._greet._tcp.local").wire)
         forgeService(1, "other.local")
@@ -210,7 +210,7 @@ struct ServiceDirectoryTests {
     }
 
     /// Without the check, discovery would take a peer for this program itself if a forged record names this program.
-    @Test func aForgedRecordDoesNotMarkAPeerAsOwn() throws {
+    @Test func `A forged record does not mark a peer as own`() throws {
         network.publish("Own")
         try network.run(.seconds(1))
         daemon.announce("Puma")
@@ -221,7 +221,7 @@ struct ServiceDirectoryTests {
                 == "found Puma%2 own.local:4000 10.0.0.1 or other.local:1 10.0.0.9 v=1")
     }
 
-    @Test func aFailedWatchIsRetried() throws {
+    @Test func `A failed watch is retried`() throws {
         let error = AvahiProblem.error(-17, .browsing, message: "")
         daemon.reportRecord("_greet._tcp.local", .pointer, DomainName(literal: "Puma._greet._tcp.local").wire)
         daemon.fail("Puma._greet._tcp.local", .service, error)
@@ -232,7 +232,7 @@ struct ServiceDirectoryTests {
         #expect(try network.reports() == ["found Puma%2 other.local:1 10.0.0.9 v=1"])
     }
 
-    @Test func nothingIsReportedAfterStopping() throws {
+    @Test func `Nothing is reported after stopping`() throws {
         daemon.announce("Puma")
         network.call { $0.stopBrowsing() }
         #expect(try network.reports() == [])
@@ -247,7 +247,7 @@ struct ServiceDirectoryTests {
     }
 
     /// Swift treats composed and decomposed umlauts as equal; DNS does not.
-    @Test func namesThatOnlyLookAlikeAreDistinct() throws {
+    @Test func `Names that only look alike are distinct`() throws {
         daemon.announce("K\u{FC}che", host: "a.local")
         daemon.announce("Ku\u{308}che", host: "b.local")
         #expect(try network.reports().count == 2)
@@ -256,7 +256,7 @@ struct ServiceDirectoryTests {
         #expect(keys[0] != keys[1])
     }
 
-    @Test func aNameWithOtherCaseReplacesTheOldOne() throws {
+    @Test func `A name with other case replaces the old one`() throws {
         daemon.announce("Puma")
         #expect(try network.reports() == ["found Puma%2 other.local:1 10.0.0.9 v=1"])
         daemon.down()

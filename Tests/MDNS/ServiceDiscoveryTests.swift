@@ -6,7 +6,7 @@ import Testing
 struct ServiceDiscoveryTests {
     private static let gone = NighError(.starting, .unavailable("gone"))
 
-    @Test func theDaemonIsUsedIfItAnswers() throws {
+    @Test func `The daemon is used if it answers`() throws {
         let network = Network(mode: .automatic)
         network.publish("Puma")
         try network.run(.seconds(1))
@@ -14,7 +14,7 @@ struct ServiceDiscoveryTests {
         #expect(network.embedded.isEmpty)
     }
 
-    @Test func theEmbeddedBackendIsUsedWithoutTheDaemon() throws {
+    @Test func `The embedded backend is used without the daemon`() throws {
         let network = Network(mode: .automatic, daemon: FakeBackend(.daemon))
         network.publish("Puma")
         network.daemon.down()
@@ -22,7 +22,7 @@ struct ServiceDiscoveryTests {
         #expect(try network.reports() == ["up embedded", "published Puma"])
     }
 
-    @Test func theEmbeddedBackendReplacesASilentDaemon() throws {
+    @Test func `The embedded backend replaces a silent daemon`() throws {
         let network = Network(mode: .automatic, daemon: FakeBackend(.daemon))
         network.publish("Puma")
         try network.run(.milliseconds(390))
@@ -31,7 +31,7 @@ struct ServiceDiscoveryTests {
         #expect(try network.reports() == ["up embedded", "published Puma"])
     }
 
-    @Test func noServiceIsLostWhenTheDaemonRestarts() throws {
+    @Test func `No service is lost when the daemon restarts`() throws {
         let network = Network(mode: .automatic)
         network.publish("Puma")
         network.browse()
@@ -55,7 +55,7 @@ struct ServiceDiscoveryTests {
     }
 
     /// A client of the daemon is made anew when the index of its interface has changed. It has none of the old watches.
-    @Test func aBackendThatComesUpAgainIsAskedAgain() throws {
+    @Test func `A backend that comes up again is asked again`() throws {
         let network = Network(mode: .automatic)
         network.publish("Puma")
         network.browse()
@@ -74,7 +74,7 @@ struct ServiceDiscoveryTests {
         #expect(network.daemon.published != nil)
     }
 
-    @Test func daemonModeWaitsForTheDaemon() throws {
+    @Test func `Daemon mode waits for the daemon`() throws {
         let network = Network(mode: .daemon)
         network.publish("Puma")
         network.browse()
@@ -94,7 +94,7 @@ struct ServiceDiscoveryTests {
         #expect(network.embedded.isEmpty)
     }
 
-    @Test func aCallWhileItIsDownGetsTheReason() throws {
+    @Test func `A call while it is down gets the reason`() throws {
         let network = Network(mode: .daemon, daemon: FakeBackend(.daemon))
         network.publish("Puma")
         network.daemon.down(Self.gone)
@@ -107,7 +107,7 @@ struct ServiceDiscoveryTests {
         #expect(try network.reports() == ["publishing failed: gone"])
     }
 
-    @Test func aRenamedServiceKeepsItsNameAcrossBackends() throws {
+    @Test func `A renamed service keeps its name across backends`() throws {
         let network = Network(mode: .automatic)
         network.publish("Puma")
         try network.run(.seconds(1))
@@ -121,7 +121,7 @@ struct ServiceDiscoveryTests {
             ])
     }
 
-    @Test func theLossOfBothBackendsIsReported() throws {
+    @Test func `The loss of both backends is reported`() throws {
         let network = Network(mode: .automatic, daemon: FakeBackend(.daemon))
         network.browse()
         network.daemon.down(Self.gone)
@@ -132,7 +132,7 @@ struct ServiceDiscoveryTests {
         #expect(try network.reports() == ["up embedded"])
     }
 
-    @Test func blockedMulticastIsReportedAndReportedAgainAfterItsEnd() throws {
+    @Test func `Blocked multicast is reported and reported again after its end`() throws {
         let network = Network(mode: .embedded)
         network.publish("Puma")
         network.browse()
@@ -156,7 +156,7 @@ struct ServiceDiscoveryTests {
         #expect("\(error)".contains("UDP port 5353") && "\(error)".contains("directly"))
     }
 
-    @Test func otherAddressesArePassedOn() throws {
+    @Test func `Other addresses are passed on`() throws {
         let network = Network(mode: .embedded)
         network.call { $0.addressesChanged() }
         network.browse()
@@ -165,7 +165,7 @@ struct ServiceDiscoveryTests {
         #expect(network.check?.begun == 2)
     }
 
-    @Test func shutdownEndsEverythingAtOnce() throws {
+    @Test func `Shutdown ends everything at once`() throws {
         let network = Network(mode: .automatic)
         network.publish("Puma")
         network.browse()

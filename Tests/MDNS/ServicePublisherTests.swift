@@ -11,7 +11,7 @@ struct ServicePublisherTests {
         ServiceRecord(port: port, host: DomainName(literal: host)).data
     }
 
-    @Test func aServiceIsPublishedIfItsNameIsUnclaimed() throws {
+    @Test func `A service is published if its name is unclaimed`() throws {
         network.publish("Puma")
         #expect(try network.reports() == ["up daemon"])
         #expect(network.names.queried == ["Puma"])
@@ -25,7 +25,7 @@ struct ServicePublisherTests {
     }
 
     @Test(arguments: [true, false])
-    func aTakenNameIsReplacedByTheNextFreeOne(isHeardDirectly: Bool) throws {
+    func `A taken name is replaced by the next free one`(isHeardDirectly: Bool) throws {
         network.publish("Puma")
         for name in ["Puma", "Puma #2"] {
             _ = try network.reports()
@@ -44,7 +44,7 @@ struct ServicePublisherTests {
     }
 
     /// The program that holds the name may be delayed as well.
-    @Test func aDelayedPublisherWaitsLonger() throws {
+    @Test func `A delayed publisher waits longer`() throws {
         network.lateLoop.lateness = .milliseconds(100)
         network.publish("Puma")
         // The time for claims ends at 140 ms instead of 40 ms. It was 100 ms late, so four times that is added.
@@ -56,7 +56,7 @@ struct ServicePublisherTests {
         #expect(try network.reports() == ["published Puma #2"])
     }
 
-    @Test func aPublisherDelayedForLongWaitsAtMostASecondLonger() throws {
+    @Test func `A publisher delayed for long waits at most a second longer`() throws {
         network.lateLoop.lateness = .milliseconds(300)
         network.publish("Puma")
         try network.run(.milliseconds(40 + 300 + 1_000 + 300 - 1))
@@ -65,7 +65,7 @@ struct ServicePublisherTests {
         #expect(try network.reports() == ["published Puma"])
     }
 
-    @Test func aRestartedServiceReclaimsItsName() throws {
+    @Test func `A restarted service reclaims its name`() throws {
         network.publish("Puma")
         network.names.answer(.service, claim(4_000, host: "nigh-old.local"))
         network.names.answer(.text, [5, 105, 100, 61, 109, 101])
@@ -73,7 +73,7 @@ struct ServicePublisherTests {
         #expect(try network.reports() == ["up daemon", "published Puma"])
     }
 
-    @Test func aCollisionLaterTakesTheNextName() throws {
+    @Test func `A collision later takes the next name`() throws {
         network.publish("Puma")
         try network.run(.milliseconds(100))
         _ = try network.reports()
@@ -86,7 +86,7 @@ struct ServicePublisherTests {
         #expect(try network.reports() == ["published Puma #4"])
     }
 
-    @Test func aPublisherWithoutAFreeNameFailsAndRetries() throws {
+    @Test func `A publisher without a free name fails and retries`() throws {
         daemon.collidesWith = Set((2...200).map { "Puma #\($0)" } + ["Puma"])
         network.publish("Puma")
         var last: String?
@@ -100,7 +100,7 @@ struct ServicePublisherTests {
         #expect(try network.reports() == ["published Puma"])
     }
 
-    @Test func aNameThatIsFreeAgainIsTakenBack() throws {
+    @Test func `A name that is free again is taken back`() throws {
         network.publish("Puma")
         try network.run(.milliseconds(100))
         daemon.collide()
@@ -116,7 +116,7 @@ struct ServicePublisherTests {
         #expect(network.names.queried.count == 3 && network.loop.pending.timers == 0)
     }
 
-    @Test func aNameThatIsStillTakenIsAskedForMoreAndMoreSeldom() throws {
+    @Test func `A name that is still taken is asked for more and more seldom`() throws {
         network.publish("Puma")
         try network.run(.milliseconds(100))
         daemon.collide()
@@ -136,7 +136,7 @@ struct ServicePublisherTests {
         #expect(network.loop.pending.timers == 0)
     }
 
-    @Test func aTextChangesWhileTheWantedNameIsAskedFor() throws {
+    @Test func `A text changes while the wanted name is asked for`() throws {
         network.publish("Puma")
         try network.run(.milliseconds(100))
         daemon.collide()
@@ -149,7 +149,7 @@ struct ServicePublisherTests {
     }
 
     /// An attacker who forges a conflict about each name must not make this side announce new names all the time.
-    @Test func collisionsWithoutEndAreAnsweredInPauses() throws {
+    @Test func `Collisions without end are answered in pauses`() throws {
         network.publish("Puma")
         for _ in 0..<1_200 {
             try network.run(.milliseconds(50))
@@ -161,7 +161,7 @@ struct ServicePublisherTests {
         #expect(daemon.published != nil)
     }
 
-    @Test func textChangesInPlace() throws {
+    @Test func `Text changes in place`() throws {
         network.publish("Puma")
         try network.run(.milliseconds(100))
         network.publish("Puma", text: ["id": "me", "table": "open"])
@@ -170,7 +170,7 @@ struct ServicePublisherTests {
         #expect(try network.reports() == ["up daemon", "published Puma"])
     }
 
-    @Test func textMayChangeBeforeItIsPublished() throws {
+    @Test func `Text may change before it is published`() throws {
         network.publish("Puma")
         network.publish("Puma", text: ["id": "me", "table": "open"])
         try network.run(.milliseconds(100))
@@ -178,7 +178,7 @@ struct ServicePublisherTests {
         #expect(daemon.published?.text.entries.map(\.key) == ["id", "table"])
     }
 
-    @Test func anotherNameOrPortReplacesIt() throws {
+    @Test func `Another name or port replaces it`() throws {
         network.publish("Puma")
         try network.run(.milliseconds(100))
         network.publish("Lynx")
@@ -194,7 +194,7 @@ struct ServicePublisherTests {
         #expect(daemon.published == nil)
     }
 
-    @Test func aNewHostNamePublishesAgain() throws {
+    @Test func `A new host name publishes again`() throws {
         network.publish("Puma")
         try network.run(.milliseconds(100))
         daemon.up(as: "own-2.local")
@@ -203,7 +203,7 @@ struct ServicePublisherTests {
         #expect(daemon.log == ["start", "publish Puma", "unpublish", "publish Puma"])
     }
 
-    @Test func aFailureIsReportedAndRetried() throws {
+    @Test func `A failure is reported and retried`() throws {
         daemon.succeedsAtOnce = false
         network.publish("Puma")
         try network.run(.milliseconds(100))
@@ -220,7 +220,7 @@ struct ServicePublisherTests {
     }
 
     /// Otherwise a program that stops publishing before the next attempt would stay visible.
-    @Test func aServiceWhoseTextCannotBeChangedIsWithdrawn() throws {
+    @Test func `A service whose text cannot be changed is withdrawn`() throws {
         network.publish("Puma")
         try network.run(.milliseconds(100))
         network.publish("Puma", text: ["id": "me", "table": "open"])
@@ -232,7 +232,7 @@ struct ServicePublisherTests {
         #expect(daemon.log == ["start", "publish Puma", "text", "unpublish"])
     }
 
-    @Test func theOwnServiceIsMarkedAsOwn() throws {
+    @Test func `The own service is marked as own`() throws {
         network.publish("Puma")
         network.browse()
         try network.run(.milliseconds(100))
@@ -251,7 +251,7 @@ struct ServicePublisherTests {
         ("Puma #99999999999999999999", "Puma #99999999999999999999 #2"),
         (String(repeating: "ä", count: 31), String(repeating: "ä", count: 30) + " #2"),
     ])
-    func alternativeNamesAreNumberedAndFitTheLimit(_ pair: (String, String)) {
+    func `Alternative names are numbered and fit the limit`(_ pair: (String, String)) {
         #expect(ServicePublisher.alternative(to: pair.0) == pair.1)
         #expect(pair.1.utf8.count <= 63)
     }

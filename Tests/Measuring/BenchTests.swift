@@ -13,11 +13,9 @@ struct BenchTests {
         return options
     }
 
-    @Test("The table of options has no contradictions")
-    func table() { #expect(Options.program.problems == []) }
+    @Test func `The table of options has no contradictions`() { #expect(Options.program.problems == []) }
 
-    @Test("Over Bluetooth the defaults for works, times and scripts differ; given options win")
-    func bluetooth() throws {
+    @Test func `Over Bluetooth the defaults for works, times and scripts differ; given options win`() throws {
         let (loopback, bluetooth) = (try options(), try options("--bluetooth"))
         #expect(loopback.works == Work.allCases && loopback.seconds == 0.33 && loopback.connections == 50)
         #expect(bluetooth.works == [.roundTrip, .stream, .connect, .found] && bluetooth.seconds == 1)
@@ -27,8 +25,7 @@ struct BenchTests {
         #expect(asked.works == [.stream] && asked.seconds == 0.5 && asked.pinning == .each)
     }
 
-    @Test("The name of a program that does not take part is refused")
-    func peers() throws {
+    @Test func `The name of a program that does not take part is refused`() throws {
         #expect(try options("--peers", "tcp,ours").programs == ["tcp", "ours"])
         #expect(try options("--bluetooth", "--peers", "rfcomm").programs == ["rfcomm"])
         #expect(throws: UsageError.self) { try options("--peers", "rfcomm") }
@@ -69,16 +66,16 @@ struct BenchTests {
         #expect(try !options("--bluetooth").works.contains(.calls))
     }
 
-    @Test(
-        "Numbers keep the significant digits",
-        arguments: [
-            (Text.number(12_345_678), "12.3 M"), (Text.number(1_234_567), "1.23 M"),
-            (Text.number(12_345), "12 k"), (Text.number(1_234), "1234"), (Text.number(12.34), "12.3"),
-            (Text.number(1.234), "1.23"), (Text.ratio(0.5), "0.50"), (Text.ratio(0.05), "0.050"),
-            (Text.ratio(0.005), "0.0050"), (Text.grouped(999), "999"),
-            (Text.grouped(1_000_005), "1,000,005"),
-        ])
-    func numbers(_ text: String, _ expected: String) { #expect(text == expected) }
+    @Test(arguments: [
+        (Text.number(12_345_678), "12.3 M"), (Text.number(1_234_567), "1.23 M"),
+        (Text.number(12_345), "12 k"), (Text.number(1_234), "1234"), (Text.number(12.34), "12.3"),
+        (Text.number(1.234), "1.23"), (Text.ratio(0.5), "0.50"), (Text.ratio(0.05), "0.050"),
+        (Text.ratio(0.005), "0.0050"), (Text.grouped(999), "999"),
+        (Text.grouped(1_000_005), "1,000,005"),
+    ])
+    func `Numbers keep the significant digits`(_ text: String, _ expected: String) {
+        #expect(text == expected)
+    }
 }
 
 @Suite("make bench --compare") struct ComparisonTests {
@@ -93,8 +90,9 @@ struct BenchTests {
         return bench.Program.all(options, ownIn: "")
     }
 
-    @Test("compares ratios to the base of the work, so that a slower hour of the machine is no change")
-    func slowerHour() throws {
+    @Test func `compares ratios to the base of the work, so that a slower hour of the machine is no change`()
+        throws
+    {
         let (ours, base) = (cell(.roundTrip, .median, "ours"), cell(.roundTrip, .median, "libuv"))
         let before: [Results.Cell: [Double?]] = [ours: [12, 12.2, 11.9], base: [10, 10.1, 10]]
         let after: [Results.Cell: [Double?]] = [ours: [24, 24.4, 24.2], base: [20, 20.2, 20.1]]
@@ -122,8 +120,7 @@ struct BenchTests {
         }
     }
 
-    @Test("calls a row different only if the rounds of the two runs do not overlap")
-    func noise() throws {
+    @Test func `calls a row different only if the rounds of the two runs do not overlap`() throws {
         let rate = cell(.stream, .rate, "ours")
         func row(_ before: [Double?], _ after: [Double?]) throws -> Comparison.Row {
             try #require(Comparison([rate: before], [rate: after], programs: try programs()).rows.first)
@@ -137,8 +134,7 @@ struct BenchTests {
         #expect(try !row([100], [200, 210]).differs)
     }
 
-    @Test("reads what a run writes, and counts the rows that only one run has")
-    func file() throws {
+    @Test func `reads what a run writes, and counts the rows that only one run has`() throws {
         guard case .action(let options) = try Options.program.parse(["--only", "connect", "--peers", "ours"])
         else { return }
         let ours = try programs().filter { $0.name == "ours" }
@@ -161,8 +157,7 @@ struct BenchTests {
         #expect(text.contains("0 of 1 rows differ by more than the noise of the runs: 0 better, 0 worse."))
     }
 
-    @Test("says in a sentence that a file is no result")
-    func unreadable() {
+    @Test func `says in a sentence that a file is no result`() {
         #expect(throws: UnreadableResults.self) { try EarlierResults.read("/nonexistent/results.json") }
         #expect(throws: UnreadableResults.self) { try EarlierResults.read(Data("{}".utf8), of: "a.json") }
     }

@@ -15,7 +15,7 @@ struct FaultControlTests {
 
     private let clientAddress = TransportAddress(scheme: "memory", value: "client")
 
-    @Test func livePipesAreListed() throws {
+    @Test func `Live pipes are listed`() throws {
         let (pair, client, server) = try makePair()
         let (first, _) = try pair.connect()
         _ = try pair.connect()
@@ -28,7 +28,7 @@ struct FaultControlTests {
         #expect(server.pipes.map(\.number) == [2])
     }
 
-    @Test func aCutAffectsOnePipeAnAddressOrAll() throws {
+    @Test func `A cut affects one pipe an address or all`() throws {
         let (pair, client, server) = try makePair()
         let (first, _) = try pair.connect()
         let (second, _) = try pair.connect()
@@ -50,7 +50,7 @@ struct FaultControlTests {
         #expect(client.pipes.isEmpty && server.pipes.isEmpty)
     }
 
-    @Test func closingACutPipeReportsNothing() throws {
+    @Test func `Closing a cut pipe reports nothing`() throws {
         let (pair, control, _) = try makePair()
         let (client, _) = try pair.connect()
         control.cut()
@@ -59,7 +59,7 @@ struct FaultControlTests {
         #expect(client.log == [])
     }
 
-    @Test func aBlockDropsBytesAndNewDialsTimeOut() throws {
+    @Test func `A block drops bytes and new dials time out`() throws {
         let (pair, control, _) = try makePair()
         let (client, server) = try pair.connect()
         control.block(.address(Pair.serverAddress))
@@ -81,7 +81,7 @@ struct FaultControlTests {
         #expect(accepted.received == [4])
     }
 
-    @Test func aBlockMayAffectOneDirection() throws {
+    @Test func `A block may affect one direction`() throws {
         let (pair, control, _) = try makePair()
         let (client, server) = try pair.connect()
         control.block(.all, .outgoing, dials: .refuse)
@@ -93,7 +93,7 @@ struct FaultControlTests {
         #expect(pair.client.log.last == "failed 2: nobody listens there")
     }
 
-    @Test func anUnusedBlockedPipeWorksAgain() throws {
+    @Test func `An unused blocked pipe works again`() throws {
         let (pair, control, _) = try makePair()
         let (client, server) = try pair.connect()
         control.block()
@@ -104,7 +104,7 @@ struct FaultControlTests {
         #expect(server.received == [1])
     }
 
-    @Test func closingBehindABlockDoesNotReachTheOtherEnd() throws {
+    @Test func `Closing behind a block does not reach the other end`() throws {
         let (pair, control, _) = try makePair()
         let (client, server) = try pair.connect()
         control.block()
@@ -118,7 +118,7 @@ struct FaultControlTests {
         #expect(control.pipes.isEmpty)
     }
 
-    @Test func aDialIntoABlockIsNotReceived() throws {
+    @Test func `A dial into a block is not received`() throws {
         let (pair, _, control) = try makePair()
         control.block(.address(clientAddress))
         let before = pair.server.log.count
@@ -137,7 +137,7 @@ struct FaultControlTests {
         #expect(pair.client.lastPipe.log == ["closed"])
     }
 
-    @Test func aStallHoldsBytesUntilTheRelease() throws {
+    @Test func `A stall holds bytes until the release`() throws {
         let (pair, control, _) = try makePair()
         let (client, server) = try pair.connect()
         control.stall(.address(Pair.serverAddress), .outgoing)
@@ -153,7 +153,7 @@ struct FaultControlTests {
         #expect(client.log == ["writable"])
     }
 
-    @Test func anIncomingStallSlowsTheOtherEnd() throws {
+    @Test func `An incoming stall slows the other end`() throws {
         let (pair, control, _) = try makePair()
         control.stall()
         let (client, server) = try pair.connect()
@@ -168,7 +168,7 @@ struct FaultControlTests {
         #expect(server.log == ["writable"])
     }
 
-    @Test func aNewPlanHoldsForOpenPipes() throws {
+    @Test func `A new plan holds for open pipes`() throws {
         let (pair, control, _) = try makePair()
         let (client, server) = try pair.connect()
         try pair.loop.run(for: .seconds(2))
@@ -184,7 +184,7 @@ struct FaultControlTests {
         #expect(client.log == ["closed: the link was lost"])
     }
 
-    @Test func nothingIsLeftAfterShutdown() throws {
+    @Test func `Nothing is left after shutdown`() throws {
         let (pair, control, _) = try makePair()
         let (client, server) = try pair.connect()
         control.plan = try FaultPlan(parsing: "delay=1s,cut-after=5s,stall-after=9s")

@@ -3,7 +3,7 @@ import NighMemory
 import Testing
 
 struct FaultPlanTests {
-    @Test func aSpecIsReadAndWrittenBack() throws {
+    @Test func `A spec is read and written back`() throws {
         let text =
             "delay=200ms,jitter=50us,rate=65536,split=7,flip=1/100000,loss=1/50,loss-burst=8,"
             + "duplicate=1/9,reorder=1/7,mtu=1300,rebind=3s,stall-after=1s,stall-for=2m,"
@@ -21,7 +21,7 @@ struct FaultPlanTests {
         #expect(try FaultPlan(parsing: "rate=64k,split=1m").description == "rate=65536,split=1048576")
     }
 
-    @Test func bitRatesAndPercentagesAreParsed() throws {
+    @Test func `Bit rates and percentages are parsed`() throws {
         let plan = try FaultPlan(parsing: "rate=64kbit,cut=5%,flip=0.01%,refuse=100%")
         #expect(plan.bytesPerSecond == 8_000)
         #expect(plan.cut == .init(1, outOf: 20))
@@ -30,12 +30,12 @@ struct FaultPlanTests {
         #expect(try FaultPlan(parsing: "rate=1mbit").bytesPerSecond == 125_000)
     }
 
-    @Test func everyKeyIsExplained() throws {
+    @Test func `Every key is explained`() throws {
         #expect(FaultPlan.guide.count == 22)
         #expect(FaultPlan.guide.allSatisfy { !$0.value.isEmpty && !$0.meaning.isEmpty })
     }
 
-    @Test func anEmptyPlanHasNoFaults() throws {
+    @Test func `An empty plan has no faults`() throws {
         #expect(try FaultPlan(parsing: "") == .none)
         #expect(FaultPlan.none.description == "")
     }
@@ -63,7 +63,7 @@ struct FaultPlanTests {
         ("seed=1,seed=2", "given twice"),
         ("delay=1s,", "faults are written key=value"),
     ])
-    func invalidPlansAreReported(_ text: String, _ words: String) {
+    func `Invalid plans are reported`(_ text: String, _ words: String) {
         let error = #expect(throws: NighError.self) { try FaultPlan(parsing: text) }
         #expect(error?.description.contains(words) == true, "\(String(describing: error))")
     }

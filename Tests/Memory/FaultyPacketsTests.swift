@@ -42,8 +42,7 @@ import Testing
         }
     }
 
-    @Test("A share of the packets is overtaken by later ones, the same at each run")
-    func reorder() throws {
+    @Test func `A share of the packets is overtaken by later ones, the same at each run`() throws {
         func run(_ seed: Int) throws -> [Int] {
             let ports = try Ports("reorder=1/10,seed=\(seed)")
             try ports.send(0..<1_000, pause: .milliseconds(5))
@@ -65,10 +64,10 @@ import Testing
         #expect(try run(2) != numbers)
     }
 
-    @Test(
-        "Losses come in bursts of the mean length that the plan says, or in the shortest that there can be",
-        arguments: [("20%", 8, 8.0), ("5%", 3, 3.0), ("75%", 1, 3.0), ("2%", 1, 1.0)])
-    func bursts(_ loss: String, _ length: Int, _ expected: Double) throws {
+    @Test(arguments: [("20%", 8, 8.0), ("5%", 3, 3.0), ("75%", 1, 3.0), ("2%", 1, 1.0)])
+    func `Losses come in bursts of the mean length that the plan says, or in the shortest that there can be`(
+        _ loss: String, _ length: Int, _ expected: Double
+    ) throws {
         let ports = try Ports("loss=\(loss),loss-burst=\(length),direction=out")
         let count = 60_000
         try ports.send(0..<UInt32(count), pause: .microseconds(1))
@@ -80,8 +79,7 @@ import Testing
         #expect(abs(Double(lost) / Double(gaps.count) / expected - 1) < 0.15)
     }
 
-    @Test("Bursts change nothing where all packets are lost, or none")
-    func allOrNone() throws {
+    @Test func `Bursts change nothing where all packets are lost, or none`() throws {
         for (faults, count) in [("loss=all,loss-burst=4", 0), ("loss-burst=4", 50)] {
             let ports = try Ports(faults)
             try ports.send(0..<50, pause: .milliseconds(1))
@@ -89,8 +87,8 @@ import Testing
         }
     }
 
-    @Test("Packets take their turn at the plan's rate, and are lost if they would wait too long")
-    func rate() throws {
+    @Test func `Packets take their turn at the plan's rate, and are lost if they would wait too long`() throws
+    {
         let ports = try Ports("rate=10000,direction=out")
         let start = ports.pair.loop.now
         try ports.send(0..<100, count: 1_000)
@@ -108,8 +106,7 @@ import Testing
         #expect((40...46).contains(ports.numbers.count), "\(ports.numbers.count)")
     }
 
-    @Test("A stream that takes the whole rate delays packets, and does not keep them out")
-    func sharedRate() throws {
+    @Test func `A stream that takes the whole rate delays packets, and does not keep them out`() throws {
         let ports = try Ports("rate=10000,direction=out")
         let start = ports.pair.loop.now
         ports.client.send([UInt8](repeating: 1, count: 10_000))

@@ -13,7 +13,7 @@ struct FaultyTransportTests {
 
     private static let payload = (0..<100_000).map { UInt8(truncatingIfNeeded: $0 &* 31 ^ $0 >> 8) }
 
-    @Test func aTransportWithoutFaultsPassesEverythingOn() throws {
+    @Test func `A transport without faults passes everything on`() throws {
         let (pair, _) = try makePair()
         let (client, server) = try pair.connect()
         client.send(Self.payload)
@@ -28,7 +28,9 @@ struct FaultyTransportTests {
     }
 
     @Test(arguments: [("out", 200, 0), ("in", 0, 200), ("both", 200, 200)])
-    func delayHoldsBytesInTheChosenDirections(_ direction: String, _ outgoing: Int, _ incoming: Int) throws {
+    func `Delay holds bytes in the chosen directions`(_ direction: String, _ outgoing: Int, _ incoming: Int)
+        throws
+    {
         let (pair, _) = try makePair("delay=200ms,direction=\(direction)")
         let (client, server) = try pair.connect()
         client.send([1])
@@ -46,7 +48,7 @@ struct FaultyTransportTests {
         #expect(server.received == [1] && client.received == [2])
     }
 
-    @Test func jitterKeepsTheOrder() throws {
+    @Test func `Jitter keeps the order`() throws {
         let (pair, _) = try makePair("delay=10ms,jitter=50ms")
         let (client, server) = try pair.connect()
         for byte in 0..<200 as Range<UInt8> { client.send([byte]) }
@@ -54,7 +56,7 @@ struct FaultyTransportTests {
         #expect(server.received == Array(0..<200))
     }
 
-    @Test func rateSetsThePaceAndSlowsTheWriter() throws {
+    @Test func `Rate sets the pace and slows the writer`() throws {
         let (pair, _) = try makePair("rate=10k,direction=out")
         let (client, server) = try pair.connect()
         client.send(Self.payload.prefix(40_960))
@@ -68,7 +70,7 @@ struct FaultyTransportTests {
         #expect(client.log == ["writable"])
     }
 
-    @Test func rateAlsoHoldsBackTheOtherEnd() throws {
+    @Test func `Rate also holds back the other end`() throws {
         let (pair, _) = try makePair("rate=10k,direction=in")
         let (client, server) = try pair.connect()
         for _ in 0..<8 { server.send(Array(repeating: 5, count: 100_000)) }
@@ -78,7 +80,7 @@ struct FaultyTransportTests {
     }
 
     @Test(arguments: ["out", "in"])
-    func splitsCutIntoPiecesAndKeepTheBytes(_ direction: String) throws {
+    func `Splits cut into pieces and keep the bytes`(_ direction: String) throws {
         let (pair, _) = try makePair("split=100,direction=\(direction)")
         let (client, server) = try pair.connect()
         let (from, to) = direction == "out" ? (client, server) : (server, client)
@@ -88,7 +90,7 @@ struct FaultyTransportTests {
         #expect(to.sliceCount > 1_500)
     }
 
-    @Test func flipsChangeAboutTheRequestedShareOfBytes() throws {
+    @Test func `Flips change about the requested share of bytes`() throws {
         let (pair, _) = try makePair("flip=1/100,direction=out")
         let (client, server) = try pair.connect()
         client.send(Self.payload)
@@ -102,7 +104,7 @@ struct FaultyTransportTests {
     @Test(arguments: [
         ("1/\(Int.max)", 0), ("\(Int.max)/\(Int.max)", 100_000), ("\(Int.max / 2 + 1)/\(Int.max)", 50_000),
     ])
-    func flipsMayHaveAnyOdds(_ odds: String, _ count: Int) throws {
+    func `Flips may have any odds`(_ odds: String, _ count: Int) throws {
         let (pair, _) = try makePair("flip=\(odds),direction=out")
         let (client, server) = try pair.connect()
         client.send(Self.payload)
@@ -111,7 +113,7 @@ struct FaultyTransportTests {
         #expect(abs(wrong - count) <= count / 2)
     }
 
-    @Test func aRandomCutOccursAtItsStatedRate() throws {
+    @Test func `A random cut occurs at its stated rate`() throws {
         func age(_ spec: String) throws -> Int? {
             let (pair, control) = try makePair(spec)
             _ = try pair.connect()
@@ -129,7 +131,7 @@ struct FaultyTransportTests {
         #expect(try age("") == nil)
     }
 
-    @Test func oneSeedGivesTheSameFaultsTwice() throws {
+    @Test func `One seed gives the same faults twice`() throws {
         func run(_ seed: Int) throws -> ([UInt8], Int) {
             let (pair, _) = try makePair("flip=1/100,split=50,jitter=5ms,seed=\(seed)")
             let (client, server) = try pair.connect()
@@ -141,7 +143,7 @@ struct FaultyTransportTests {
         #expect(try run(3) != run(4))
     }
 
-    @Test func aPlannedStallLosesNothing() throws {
+    @Test func `A planned stall loses nothing`() throws {
         let (pair, control) = try makePair("stall-after=1s,stall-for=2s")
         let (client, server) = try pair.connect()
         try pair.loop.run(for: .milliseconds(1_500))
@@ -154,7 +156,7 @@ struct FaultyTransportTests {
         #expect(server.received == [1] && client.received == [2])
     }
 
-    @Test func aPlannedCutIsReportedAsALostLink() throws {
+    @Test func `A planned cut is reported as a lost link`() throws {
         let (pair, _) = try makePair("cut-after=5s")
         let (client, server) = try pair.connect()
         try pair.loop.run(for: .milliseconds(4_999))
@@ -165,7 +167,7 @@ struct FaultyTransportTests {
     }
 
     @Test(arguments: ["out", "in"])
-    func truncationPassesExactlyTheGivenNumberOfBytes(_ direction: String) throws {
+    func `Truncation passes exactly the given number of bytes`(_ direction: String) throws {
         let (pair, _) = try makePair("cut-after-bytes=1000,direction=\(direction)")
         let (client, server) = try pair.connect()
         let (from, to) = direction == "out" ? (client, server) : (server, client)
@@ -179,7 +181,7 @@ struct FaultyTransportTests {
         #expect(server.log.last?.hasPrefix("closed") == true)
     }
 
-    @Test func vanishingBytesAreNotReported() throws {
+    @Test func `Vanishing bytes are not reported`() throws {
         let (pair, control) = try makePair("vanish-after=1s,direction=in")
         let (client, server) = try pair.connect()
         try pair.loop.run(for: .seconds(1))
@@ -193,7 +195,7 @@ struct FaultyTransportTests {
         #expect(client.log == [])
     }
 
-    @Test func dialsAreRefusedHeldOrDelayed() throws {
+    @Test func `Dials are refused held or delayed`() throws {
         let (pair, control) = try makePair("refuse=all")
         pair.client.dial(Pair.serverAddress)
         try pair.loop.runQueued()
@@ -218,7 +220,7 @@ struct FaultyTransportTests {
         #expect(pair.client.takeLog() == [])
     }
 
-    @Test func aRefusalChanceAffectsSomeDials() throws {
+    @Test func `A refusal chance affects some dials`() throws {
         let (pair, _) = try makePair("refuse=1/3,seed=5")
         for _ in 0..<300 { pair.client.dial(Pair.serverAddress) }
         try pair.loop.runQueued()
@@ -226,7 +228,7 @@ struct FaultyTransportTests {
         #expect((70...130).contains(failures))
     }
 
-    @Test func closingWaitsForWhatIsHeld() throws {
+    @Test func `Closing waits for what is held`() throws {
         let (pair, _) = try makePair("delay=1s")
         let (client, server) = try pair.connect()
         client.send([1, 2])
@@ -239,8 +241,9 @@ struct FaultyTransportTests {
         #expect(pair.loop.pending.timers == 0)
     }
 
-    @Test("After close(.afterWriting) a pipe is drained once, whatever faults come before or after")
-    func drainedAmongFaults() throws {
+    @Test func `After close(.afterWriting) a pipe is drained once, whatever faults come before or after`()
+        throws
+    {
         let faults: [(FaultControl) -> Void] = [{ $0.cut() }, { $0.block() }, { $0.stall() }, { _ in }]
         for isBefore in [true, false] {
             for fault in faults {
@@ -259,8 +262,7 @@ struct FaultyTransportTests {
         }
     }
 
-    @Test("A pipe that is closed while its end is under way is drained, and not closed")
-    func closedWhileItsEndIsUnderWay() throws {
+    @Test func `A pipe that is closed while its end is under way is drained, and not closed`() throws {
         let (pair, _) = try makePair("delay=100ms,direction=in")
         let (client, server) = try pair.connect()
         server.pipe.close(.now)
@@ -270,7 +272,7 @@ struct FaultyTransportTests {
         #expect(client.log == ["drained"])
     }
 
-    @Test func theRegistryWrapsAnyEntry() throws {
+    @Test func `The registry wraps any entry`() throws {
         let plan = try FaultPlan(parsing: "refuse=all")
         let entry = FaultyTransport.registryEntry(wrapping: MemoryTransport.registryEntry, plan: plan)
         let transport = try TransportRegistry([entry]).make(TransportSpec(parsing: "memory:hub=wrapped"))

@@ -4,7 +4,7 @@ import NighTestKit
 import Testing
 
 struct MemoryPipeTests {
-    @Test func closingAfterWritingDeliversEverythingFirst() throws {
+    @Test func `Closing after writing delivers everything first`() throws {
         let pair = try Pair()
         let (client, server) = try pair.connect()
         client.send(Array(repeating: 7, count: 3_000_000))
@@ -17,7 +17,7 @@ struct MemoryPipeTests {
         #expect(client.log == ["drained"] && client.received == [])
     }
 
-    @Test func closingWaitsForAPausedReader() throws {
+    @Test func `Closing waits for a paused reader`() throws {
         let pair = try Pair()
         let (client, server) = try pair.connect()
         server.pipe.pauseReading()
@@ -32,7 +32,7 @@ struct MemoryPipeTests {
         #expect(pair.loop.pending.timers == 0)
     }
 
-    @Test func aPipeThatIsNeverReadLosesWhatWasWritten() throws {
+    @Test func `A pipe that is never read loses what was written`() throws {
         let pair = try Pair()
         let (client, server) = try pair.connect()
         server.pipe.pauseReading()
@@ -44,7 +44,7 @@ struct MemoryPipeTests {
         #expect(pair.loop.now == Moment(nanoseconds: 0) + MemoryTransport.lingerTime)
     }
 
-    @Test func closingEndsTheWaitOfALingeringPeer() throws {
+    @Test func `Closing ends the wait of a lingering peer`() throws {
         let pair = try Pair()
         let (client, server) = try pair.connect()
         server.pipe.pauseReading()
@@ -56,7 +56,7 @@ struct MemoryPipeTests {
         #expect(client.log == ["drained"] && server.log == [])
     }
 
-    @Test func bothCloseAtOnceWithBytesUnderWay() throws {
+    @Test func `Both close at once with bytes under way`() throws {
         let pair = try Pair()
         let (client, server) = try pair.connect()
         client.send([1])
@@ -68,7 +68,7 @@ struct MemoryPipeTests {
         #expect(client.log == ["drained"] && server.log == ["drained"])
     }
 
-    @Test func closingNowDropsUnreadBytes() throws {
+    @Test func `Closing now drops unread bytes`() throws {
         let pair = try Pair()
         let (client, server) = try pair.connect()
         client.pipe.close(.now)
@@ -82,7 +82,7 @@ struct MemoryPipeTests {
         #expect(accepted.received == [])
     }
 
-    @Test func aFullPipeReportsWhenItIsWritableAgain() throws {
+    @Test func `A full pipe reports when it is writable again`() throws {
         let pair = try Pair()
         let (client, server) = try pair.connect()
         server.pipe.pauseReading()
@@ -99,7 +99,7 @@ struct MemoryPipeTests {
         #expect(server.pipe.counters.bytesReceived == server.receivedCount)
     }
 
-    @Test func pausingInACallbackHoldsTheRemainingBytes() throws {
+    @Test func `Pausing in a callback holds the remaining bytes`() throws {
         let pair = try Pair()
         let (client, server) = try pair.connect()
         server.onReceive { [pipe = server.pipe] _ in pipe.pauseReading() }
@@ -112,7 +112,7 @@ struct MemoryPipeTests {
         #expect(server.receivedCount == 4)
     }
 
-    @Test func slicesPassByReference() throws {
+    @Test func `Slices pass by reference`() throws {
         let pair = try Pair()
         let (client, server) = try pair.connect()
         let slice = ByteSlice(Array(repeating: 9, count: 1000))

@@ -4,7 +4,7 @@ import NighTestKit
 import Testing
 
 struct MemoryTransportTests {
-    @Test func advertisesBrowsesAndDials() throws {
+    @Test func `Advertises browses and dials`() throws {
         let pair = try Pair()
         #expect(pair.server.takeLog() == ["listening [memory://server]"])
         pair.client.transport.browse("test")
@@ -24,7 +24,7 @@ struct MemoryTransportTests {
         #expect(client.received == Array("pong".utf8))
     }
 
-    @Test func advertisementsAreFoundChangedAndLost() throws {
+    @Test func `Advertisements are found changed and lost`() throws {
         let pair = try Pair()
         pair.client.transport.browse("test")
         try pair.loop.runQueued()
@@ -43,7 +43,7 @@ struct MemoryTransportTests {
         #expect(pair.client.takeLog() == ["failed 1: nobody listens there"])
     }
 
-    @Test func aServiceIsSeenByItsOwnBrowsersOnly() throws {
+    @Test func `A service is seen by its own browsers only`() throws {
         let pair = try Pair()
         pair.client.transport.browse("other")
         try pair.loop.runQueued()
@@ -57,7 +57,7 @@ struct MemoryTransportTests {
         #expect(pair.client.takeLog() == ["found memory://server Server"])
     }
 
-    @Test func aTakenAddressIsReportedAndTakenOverLater() throws {
+    @Test func `A taken address is reported and taken over later`() throws {
         let loop = VirtualEventLoop()
         let hub = MemoryHub()
         let first = RecordedTransport(MemoryTransport(hub: hub, address: "x"), on: loop)
@@ -72,7 +72,7 @@ struct MemoryTransportTests {
         #expect(second.takeLog() == ["listening [memory://x]"])
     }
 
-    @Test func drawnAddressesDiffer() throws {
+    @Test func `Drawn addresses differ`() throws {
         let loop = VirtualEventLoop()
         let hub = MemoryHub()
         let recorders = (0..<3).map { _ in RecordedTransport(MemoryTransport(hub: hub), on: loop) }
@@ -81,7 +81,7 @@ struct MemoryTransportTests {
         #expect(Set(recorders.map { $0.takeLog() }).count == 3)
     }
 
-    @Test func aDialToASilentAddressTimesOut() throws {
+    @Test func `A dial to a silent address times out`() throws {
         let loop = VirtualEventLoop()
         let hub = MemoryHub()
         let client = RecordedTransport(MemoryTransport(hub: hub), on: loop)
@@ -92,7 +92,7 @@ struct MemoryTransportTests {
         #expect(client.takeLog() == ["failed 1: no answer in time"])
     }
 
-    @Test func aCancelledDialReportsNothing() throws {
+    @Test func `A cancelled dial reports nothing`() throws {
         let pair = try Pair()
         let dial = pair.client.dial(Pair.serverAddress)
         pair.client.transport.cancelDial(dial)
@@ -102,14 +102,14 @@ struct MemoryTransportTests {
         #expect(pair.server.lastPipe.log == ["closed"])
     }
 
-    @Test func anAddressOfAnotherSchemeIsRefused() throws {
+    @Test func `An address of another scheme is refused`() throws {
         let pair = try Pair()
         pair.client.dial(TransportAddress(scheme: "tcp", value: "[::1]:1"))
         try pair.loop.runQueued()
         #expect(pair.client.takeLog() == ["failed 1: invalid address tcp://[::1]:1"])
     }
 
-    @Test func theRegistryCreatesTheMemoryTransport() throws {
+    @Test func `The registry creates the memory transport`() throws {
         var registry = TransportRegistry()
         try registry.register(MemoryTransport.registryEntry)
         #expect(try registry.make(TransportSpec(parsing: "memory")).scheme == "memory")
@@ -127,7 +127,7 @@ struct MemoryTransportTests {
         #expect(throws: NighError.self) { try registry.make(TransportSpec(parsing: "memory:port=1")) }
     }
 
-    @Test func shutdownIsReportedOnlyToOtherTransports() throws {
+    @Test func `Shutdown is reported only to other transports`() throws {
         let pair = try Pair()
         pair.client.transport.browse("test")
         let (client, server) = try pair.connect()
@@ -142,7 +142,7 @@ struct MemoryTransportTests {
         #expect(client.received == [])
     }
 
-    @Test func onOneLoopTheSameCallsGiveTheSameEvents() throws {
+    @Test func `On one loop the same calls give the same events`() throws {
         func run() throws -> [String] {
             let loop = VirtualEventLoop()
             let hub = MemoryHub()

@@ -120,8 +120,9 @@ import Testing
         }
     }
 
-    @Test("neither busy pipes nor a paused reader hold up another pipe, and the server stays connected")
-    func answers() throws {
+    @Test func `neither busy pipes nor a paused reader hold up another pipe, and the server stays connected`()
+        throws
+    {
         // A server that would end a connection for which so much waits.
         let server = try NATSServer(.debian, "max_pending: 67108864")
         let options = NATSOptions(servers: [try ServerAddress(parsing: server.address)])

@@ -24,8 +24,7 @@ import Testing
         try Client(startedFor: address, credentials: credentials).problem()
     }
 
-    @Test("A server that is not running is refused, and a name without address is named")
-    func notThere() throws {
+    @Test func `A server that is not running is refused, and a name without address is named`() throws {
         let server = try NATSServer()
         try server.kill()
         let refused = try problem(server.address)
@@ -35,8 +34,7 @@ import Testing
         #expect(unknown.cause.description.contains("the name nobody.invalid has no address"))
     }
 
-    @Test("Of several servers that cannot be reached, each has its own reason")
-    func severalNotThere() throws {
+    @Test func `Of several servers that cannot be reached, each has its own reason`() throws {
         let server = try NATSServer()
         try server.kill()
         let addresses = try [server.address, "nobody.invalid"].map { try ServerAddress(parsing: $0) }
@@ -47,8 +45,7 @@ import Testing
         #expect(Set(error.attempts.compactMap(\.peer)) == [server.address, "nats://nobody.invalid:4222"])
     }
 
-    @Test("A client connects as soon as its server appears")
-    func appearing() throws {
+    @Test func `A client connects as soon as its server appears`() throws {
         let first = try NATSServer()
         try first.kill()
         let client = try Client(startedFor: first.address)
@@ -58,8 +55,10 @@ import Testing
         #expect(client.wait(within: 10) { client.connections.count == 1 })
     }
 
-    @Test("The port of a server's cluster, and that of another program, are told from a port for clients")
-    func notForClients() throws {
+    @Test
+    func `The port of a server's cluster, and that of another program, are told from a port for clients`()
+        throws
+    {
         let server = try NATSServer(cluster: ("c", nil))
         let error = try problem("nats://127.0.0.1:\(server.clusterPort)")
         #expect(error.cause == .unavailable("no NATS server answers there"))
@@ -69,8 +68,9 @@ import Testing
         #expect(late.cause == .timedOut && late.advice?.contains("it does not greet") == true)
     }
 
-    @Test("A server that hangs while the connection is encrypted is given up", .timeLimit(.minutes(2)))
-    func endlessHandshake() throws {
+    @Test(.timeLimit(.minutes(2))) func `A server that hangs while the connection is encrypted is given up`()
+        throws
+    {
         let server = try Child(
             "/usr/bin/python3",
             [
@@ -91,8 +91,9 @@ import Testing
         #expect(client.monitor.read { client.disconnections.map(\.cause) } == [.timedOut, .timedOut])
     }
 
-    @Test("Missing credentials are told from wrong ones", arguments: NATSServer.Version.allCases)
-    func credentials(_ version: NATSServer.Version) throws {
+    @Test(arguments: NATSServer.Version.allCases) func `Missing credentials are told from wrong ones`(
+        _ version: NATSServer.Version
+    ) throws {
         let folder = TemporaryFolder()
         let server = try NATSServer(version, Self.users)
         let none = try problem(server.address)
@@ -104,8 +105,7 @@ import Testing
         _ = try Client(of: server, credentials: folder.file("right", Self.passwordFile))
     }
 
-    @Test("A token, an NKey seed and a .creds file admit a client")
-    func kindsOfCredentials() throws {
+    @Test func `A token, an NKey seed and a .creds file admit a client`() throws {
         let folder = TemporaryFolder()
         let token = try NATSServer(.debian, "authorization { token: \"s3cret\" }")
         _ = try Client(of: token, credentials: folder.file("token", "# ours\ntoken=s3cret\n"))
@@ -115,8 +115,7 @@ import Testing
         _ = try Client(of: nkey, credentials: folder.file("nkey", seed + "\n"))
     }
 
-    @Test("Credentials that others can read are not used")
-    func exposedCredentials() throws {
+    @Test func `Credentials that others can read are not used`() throws {
         let folder = TemporaryFolder()
         let file = folder.file("open", Self.passwordFile, mode: 0o644)
         let address = "nats://127.0.0.1:4222"
@@ -129,10 +128,10 @@ import Testing
         #expect(empty.cause.description.contains("it has no credentials"))
     }
 
-    @Test(
-        "A subject that the user may not use is named once, and the connection goes on",
-        arguments: NATSServer.Version.allCases)
-    func permissions(_ version: NATSServer.Version) throws {
+    @Test(arguments: NATSServer.Version.allCases)
+    func `A subject that the user may not use is named once, and the connection goes on`(
+        _ version: NATSServer.Version
+    ) throws {
         let folder = TemporaryFolder()
         let server = try NATSServer(version, Self.users)
         let client = try Client(of: server, credentials: folder.file("right", Self.passwordFile))
@@ -153,8 +152,10 @@ import Testing
         #expect(line?.verdict == .fail && line?.finding.contains("nigh.closed.two") == true)
     }
 
-    @Test("A diagnosis names the library, the server with its version, and the round trip once it is known")
-    func diagnosis() throws {
+    @Test
+    func `A diagnosis names the library, the server with its version, and the round trip once it is known`()
+        throws
+    {
         for (version, verdict) in [
             (NATSServer.Version.debian, Diagnosis.Verdict.warn), (.current, .pass),
         ] {

@@ -41,8 +41,9 @@ import Testing
         ------END USER NKEY SEED------
         """
 
-    @Test("A .creds file admits its user, and no other one", arguments: NATSServer.Version.allCases)
-    func credentialsFile(_ version: NATSServer.Version) throws {
+    @Test(arguments: NATSServer.Version.allCases) func `A .creds file admits its user, and no other one`(
+        _ version: NATSServer.Version
+    ) throws {
         let folder = TemporaryFolder()
         let server = try NATSServer(
             version,
@@ -60,8 +61,7 @@ import Testing
         #expect(try wrong.problem().cause == .unavailable("the server does not accept these credentials"))
     }
 
-    @Test("Each form of a credentials file is recognised, and nothing else is")
-    func forms() {
+    @Test func `Each form of a credentials file is recognised, and nothing else is`() {
         func credentials(_ text: String) -> NATSCredentials? {
             NATSCredentials(SecretBytes(copying: Array(text.utf8)))
         }

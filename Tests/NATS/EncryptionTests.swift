@@ -45,10 +45,10 @@ import Testing
         return client
     }
 
-    @Test(
-        "Over TLS packets pass both ways at once, in order and complete",
-        arguments: NATSServer.Version.allCases)
-    func bothWays(_ version: NATSServer.Version) throws {
+    @Test(arguments: NATSServer.Version.allCases)
+    func `Over TLS packets pass both ways at once, in order and complete`(_ version: NATSServer.Version)
+        throws
+    {
         let authority = try Authority()
         let server = try NATSServer(version, try authority.configuration(for: "IP:127.0.0.1"))
         let clients = try (0..<2).map { _ in
@@ -83,8 +83,8 @@ import Testing
         #expect(clients[0].diagnosis("tls")?.finding == "encrypted, with a certificate for 127.0.0.1")
     }
 
-    @Test("A server whose certificate is not good enough is refused, for a reason that is named")
-    func refusals() throws {
+    @Test func `A server whose certificate is not good enough is refused, for a reason that is named`() throws
+    {
         let authority = try Authority()
         let server = try NATSServer(.debian, try authority.configuration(for: "DNS:nats.example"))
         func cause(_ address: String, _ authorities: String?) throws -> String {
@@ -107,8 +107,7 @@ import Testing
         #expect(try cause("tls://127.0.0.1:\(plain.port)", nil) == "the server offers no encryption")
     }
 
-    @Test("A server that wants encryption gets it, though the address does not ask for it")
-    func upgrade() throws {
+    @Test func `A server that wants encryption gets it, though the address does not ask for it`() throws {
         let authority = try Authority()
         let server = try NATSServer(.debian, try authority.configuration(for: "IP:127.0.0.1"))
         let client = try client(server.address, authorities: authority.path("ca.pem"))

@@ -8,8 +8,7 @@ import Testing
 @testable import NighNATS
 
 @Suite(.serialized) struct EndingTests {
-    @Test("After the shutdown nothing is reported, while packets still come in")
-    func silence() throws {
+    @Test func `After the shutdown nothing is reported, while packets still come in`() throws {
         let server = try NATSServer()
         let (sender, receiver) = (try Client(of: server), try Client(of: server))
         #expect(receiver.subscribe(to: "nigh.one"))
@@ -22,8 +21,7 @@ import Testing
         #expect(receiver.monitor.read { receiver.eventCount } == count)
     }
 
-    @Test("A client that has ended leaves no thread and no descriptor behind")
-    func leaks() async {
+    @Test func `A client that has ended leaves no thread and no descriptor behind`() async {
         // In a process of its own, where no other test runs.
         await #expect(processExitsWith: .success) {
             func countsAtRest() -> [Int] {
@@ -55,8 +53,7 @@ import Testing
         }
     }
 
-    @Test("A client ends while its server does not answer, and before it is connected")
-    func unreachable() throws {
+    @Test func `A client ends while its server does not answer, and before it is connected`() throws {
         let server = try NATSServer()
         let connected = try Client(of: server)
         server.suspend()

@@ -14,8 +14,9 @@ import Testing
         return servers.first { $0.port == port }
     }
 
-    @Test("When the server in use is killed, the client is at another one of the cluster at once")
-    func killed() throws {
+    @Test func `When the server in use is killed, the client is at another one of the cluster at once`()
+        throws
+    {
         let servers = try NATSServer.cluster(of: 3)
         var spans: [Moment.Span] = []
         // Only one server is named; it tells of the others.
@@ -36,8 +37,7 @@ import Testing
         for span in spans { #expect(span < .seconds(5)) }
     }
 
-    @Test("A server that shuts down says so")
-    func shutDown() throws {
+    @Test func `A server that shuts down says so`() throws {
         let server = try NATSServer()
         let client = try Client(of: server)
         try server.stop()
@@ -46,8 +46,9 @@ import Testing
         #expect(cause == .unavailable("the server was shut down") || cause == .linkLost)
     }
 
-    @Test("A client leaves a server that is about to end its connections before the server ends it")
-    func lameDuck() throws {
+    @Test func `A client leaves a server that is about to end its connections before the server ends it`()
+        throws
+    {
         let servers = try NATSServer.cluster(
             of: 2, .debian, "lame_duck_duration: \"30s\"\nlame_duck_grace_period: \"10s\"")
         let client = try Client(of: servers)
@@ -66,8 +67,10 @@ import Testing
         #expect(client.subscribe(to: "nigh.again"))
     }
 
-    @Test("A client stays with a server that is about to end its connections while there is no other one")
-    func loneLameDuck() throws {
+    @Test
+    func `A client stays with a server that is about to end its connections while there is no other one`()
+        throws
+    {
         let server = try NATSServer(.debian, "lame_duck_duration: \"30s\"\nlame_duck_grace_period: \"10s\"")
         let client = try Client(of: server)
         server.enterLameDuckMode()
@@ -76,8 +79,7 @@ import Testing
         #expect(client.monitor.read { client.disconnections.isEmpty })
     }
 
-    @Test("A server that hangs is noticed", .timeLimit(.minutes(2)))
-    func hanging() throws {
+    @Test(.timeLimit(.minutes(2))) func `A server that hangs is noticed`() throws {
         let server = try NATSServer()
         let client = try Client(of: server)
         server.suspend()

@@ -9,8 +9,7 @@ import Testing
         try NATSOptions(TransportSpec(parsing: text))
     }
 
-    @Test("A spec names servers, credentials, authorities and a realm")
-    func spec() throws {
+    @Test func `A spec names servers, credentials, authorities and a realm`() throws {
         let options = try options(
             "nats:server=tls://a.example+nats://[::1]:4333+b.example:4444,credentials=/f,ca=/c,realm=Home-2")
         #expect(
@@ -22,18 +21,16 @@ import Testing
         #expect(try self.options("nats:server=a").realm == "nigh")
     }
 
-    @Test(
-        "What is wrong with a spec is named",
-        arguments: [
-            ("nats", "options without a server"), ("nats:server=", "server \"\""),
-            ("nats:server=http://a", "server \"http://a\""), ("nats:server=a:0", "port in server \"a:0\""),
-            ("nats:server=a:x", "port in server \"a:x\""), ("nats:server=::1", "server \"::1\""),
-            ("nats:server=nats://me:secret@a", "server address with credentials in it"),
-            ("nats:server=a,realm=x.y", "realm \"x.y\""), ("nats:server=a,realm=", "realm \"\""),
-            ("nats:server=a,credentials=", "credentials \"\""),
-            ("nats:server=a,ca=/c", "ca without a tls:// server"),
-        ])
-    func faults(_ text: String, _ what: String) throws {
+    @Test(arguments: [
+        ("nats", "options without a server"), ("nats:server=", "server \"\""),
+        ("nats:server=http://a", "server \"http://a\""), ("nats:server=a:0", "port in server \"a:0\""),
+        ("nats:server=a:x", "port in server \"a:x\""), ("nats:server=::1", "server \"::1\""),
+        ("nats:server=nats://me:secret@a", "server address with credentials in it"),
+        ("nats:server=a,realm=x.y", "realm \"x.y\""), ("nats:server=a,realm=", "realm \"\""),
+        ("nats:server=a,credentials=", "credentials \"\""),
+        ("nats:server=a,ca=/c", "ca without a tls:// server"),
+    ])
+    func `What is wrong with a spec is named`(_ text: String, _ what: String) throws {
         #expect {
             _ = try options(text)
         } throws: { error in
@@ -42,8 +39,9 @@ import Testing
         }
     }
 
-    @Test("Servers that a cluster tells of are tried in any order, and the last one used comes last")
-    func order() throws {
+    @Test func `Servers that a cluster tells of are tried in any order, and the last one used comes last`()
+        throws
+    {
         let first = try ServerAddress(parsing: "tls://a.example")
         var list = ServerList([first])
         list.note(["nats://10.0.0.1:4222", "b.example:4222", "a.example:4222"], from: first)
@@ -63,8 +61,7 @@ import Testing
             list.order(using: &generator).first { $0.host == "10.0.0.1" }?.expectedName == "a.example")
     }
 
-    @Test("A greeting is read, whatever else is in it")
-    func greeting() {
+    @Test func `A greeting is read, whatever else is in it`() {
         let text = """
             INFO {"server_id":"N","version":"2.9.10","a":{"version":"1","tls_required":true},"connect_urls":\
             ["a:1","b:2"],"s":"a \\"quoted\\", tls_required: true","ldm":true,"client_id":4}
@@ -80,8 +77,7 @@ import Testing
         }
     }
 
-    @Test("Versions that get no fixes any more are known")
-    func versions() {
+    @Test func `Versions that get no fixes any more are known`() {
         for old in ["2.9.10", "2.1.9", "1.4.1"] { #expect(NATSConnection.hasKnownHoles(old)) }
         for new in ["2.10.0", "2.15.1", "3.0.0", "", "unknown"] {
             #expect(!NATSConnection.hasKnownHoles(new))

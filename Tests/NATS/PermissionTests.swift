@@ -51,10 +51,10 @@ import Testing
         return probe
     }
 
-    @Test(
-        "with the guide's configuration two people meet, also with a second program of one of them",
-        arguments: NATSServer.Version.allCases)
-    func meeting(_ version: NATSServer.Version) throws {
+    @Test(arguments: NATSServer.Version.allCases)
+    func `with the guide's configuration two people meet, also with a second program of one of them`(
+        _ version: NATSServer.Version
+    ) throws {
         let server = try NATSServer(version, try configuration())
         let first = try member("puma", puma.makeDelegate(), at: server, on: loops[0])
         let second = try member("lynx", lynx, at: server, on: loops[1])
@@ -74,8 +74,7 @@ import Testing
         }
     }
 
-    @Test("one user cannot listen to what is for another, or publish outside the realm")
-    func separation() throws {
+    @Test func `one user cannot listen to what is for another, or publish outside the realm`() throws {
         let server = try NATSServer(.debian, try configuration())
         let client = try Client(of: server, credentials: credentials(of: "lynx"))
         let forbidden = [

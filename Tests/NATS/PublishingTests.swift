@@ -43,8 +43,9 @@ import Testing
         #expect(sender.wait(within: 5) { sender.unanswered == ["nigh.answers.7"] })
     }
 
-    @Test("A client does not receive what it publishes itself, or anything under a subject that it has left")
-    func unwanted() {
+    @Test
+    func `A client does not receive what it publishes itself, or anything under a subject that it has left`()
+    {
         #expect(receiver.subscribe(to: "nigh.one") && receiver.subscribe(to: "nigh.two"))
         receiver.publish("mine", to: "nigh.two")
         receiver.onLoop { [receiver] in receiver.connection.unsubscribe(from: "nigh.one") }
@@ -55,8 +56,7 @@ import Testing
         #expect(receiver.monitor.read { receiver.packets.map(\.bytes) } == [Array("2".utf8)])
     }
 
-    @Test("Marks come back in order, each after what was published before it")
-    func marks() {
+    @Test func `Marks come back in order, each after what was published before it`() {
         #expect(receiver.subscribe(to: "nigh.one"))
         sender.onLoop { [sender] in
             for number in 0..<50 {
@@ -70,8 +70,10 @@ import Testing
         #expect(receiver.wait { receiver.packets.count == 50 })
     }
 
-    @Test("The longest packet that the server takes is known, and a longer one is refused with its size")
-    func maximumPayload() throws {
+    @Test
+    func `The longest packet that the server takes is known, and a longer one is refused with its size`()
+        throws
+    {
         let server = try NATSServer(.debian, "max_payload: 4096")
         let client = try Client(of: server)
         #expect(client.monitor.read { client.connections.map(\.longestPacket) } == [4_096])
@@ -86,8 +88,7 @@ import Testing
         #expect(line?.verdict == .warn && line?.finding == "packets of up to 4096 bytes")
     }
 
-    @Test("A burst of 100,000 packets comes to the loop in order and complete")
-    func burst() {
+    @Test func `A burst of 100,000 packets comes to the loop in order and complete`() {
         let count = 100_000
         var next: UInt64 = 0
         var faults = 0
@@ -109,8 +110,8 @@ import Testing
         #expect(isComplete && faults == 0)
     }
 
-    @Test("A client that publishes more than the server takes at once learns when there is room again")
-    func room() {
+    @Test func `A client that publishes more than the server takes at once learns when there is room again`()
+    {
         let limit = sender.monitor.read { sender.connections.first?.queue ?? 0 }
         #expect(limit > 0)
         let waiting = sender.onLoop { [sender] in
@@ -127,8 +128,7 @@ import Testing
         #expect(left() == 0)
     }
 
-    @Test("What is published just before the shutdown still leaves")
-    func lastWords() {
+    @Test func `What is published just before the shutdown still leaves`() {
         #expect(receiver.subscribe(to: "nigh.bye"))
         sender.onLoop { [sender] in
             for _ in 0..<20 {
@@ -140,8 +140,8 @@ import Testing
     }
 
     /// `Benchmarks` compares a client with bare libnats.
-    @Test("320 MiB in packets of 64 KiB arrive within 20 s, and half of the round trips take at most 20 ms")
-    func speed() {
+    @Test
+    func `320 MiB in packets of 64 KiB arrive within 20 s, and half of the round trips take at most 20 ms`() {
         // In parts that stay below what makes a server slow down a sender: two are on their way.
         let (rounds, inARound) = (20, 250)
         receiver.onPacket = { [unowned receiver, sender] _ in

@@ -51,24 +51,25 @@ import Testing
         return rig
     }
 
-    @Test("the transport keeps to the contract", arguments: NATSServer.Version.allCases)
-    func conformance(_ version: NATSServer.Version) throws {
+    @Test(arguments: NATSServer.Version.allCases) func `the transport keeps to the contract`(
+        _ version: NATSServer.Version
+    ) throws {
         let server = try NATSServer(version)
         defer { try? server.kill() }
         let report = checkTransportConformance { try rig(on: server) }
         #expect(report.isPassed, "\(report)")
     }
 
-    @Test("it keeps to the contract where a server takes packets of 4 KiB")
-    func smallPackets() throws {
+    @Test func `it keeps to the contract where a server takes packets of 4 KiB`() throws {
         let server = try NATSServer(.debian, "max_payload: 4096")
         defer { try? server.kill() }
         let report = checkTransportConformance { try rig(on: server) }
         #expect(report.isPassed, "\(report)")
     }
 
-    @Test("it carries sessions", arguments: NATSServer.Version.allCases)
-    func sessions(_ version: NATSServer.Version) throws {
+    @Test(arguments: NATSServer.Version.allCases) func `it carries sessions`(_ version: NATSServer.Version)
+        throws
+    {
         let server = try NATSServer(version)
         defer { try? server.kill() }
         let report = checkSessionConformance { try rig(on: server) }

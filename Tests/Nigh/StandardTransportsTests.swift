@@ -2,8 +2,7 @@ import NighLoop
 import Testing
 
 @Suite("The transports of this package") struct StandardTransportsTests {
-    @Test("can each be chosen by name")
-    func names() throws {
+    @Test func `can each be chosen by name`() throws {
         let options = ["nats": ":server=nats://localhost:4222", "serial": ":path=/dev/ttyUSB0"]
         for entry in TransportRegistry.standard.entries {
             let spec = entry.scheme + (options[entry.scheme] ?? "")
@@ -15,6 +14,7 @@ import Testing
         #expect(unknown?.description.hasSuffix(known) == true)
     }
 
-    @Test("reach other programs without options, except memory and the one for guests")
-    func reach() { #expect(TransportRegistry.standard.reachingOtherPrograms == "bluetooth,tcp") }
+    @Test func `reach other programs without options, except memory and the one for guests`() {
+        #expect(TransportRegistry.standard.reachingOtherPrograms == "bluetooth,tcp")
+    }
 }

@@ -57,8 +57,10 @@ import Testing
         #expect(entries.contains { if case .secured(lynx.id, _) = $0.content { true } else { false } })
     }
 
-    @Test("An existing file is refused and a link is not followed; on request a private file replaces it")
-    func overwriting() throws {
+    @Test
+    func `An existing file is refused and a link is not followed; on request a private file replaces it`()
+        throws
+    {
         let old = open(path, O_CREAT | O_WRONLY, 0o644)
         #expect(write(old, "x", 1) == 1)
         close(old)

@@ -22,8 +22,10 @@ import Testing
         return blocks
     }
 
-    @Test("Each link is an interface before its first packet, and each frame is a packet after its header")
-    func capture() throws {
+    @Test
+    func `Each link is an interface before its first packet, and each frame is a packet after its header`()
+        throws
+    {
         var capture = PacketCapture()
         var bytes = capture.fileHeader()
         for entry in RecordTests.entries { bytes += capture.blocks(for: entry) }

@@ -128,18 +128,19 @@ import Testing
         #expect(throws: RecordReader.Fault.damaged(at: 24, "neither 0 nor 1")) { try Self.read(wrong) }
     }
 
-    @Test("A frame that claims to be longer than any frame is reported, and no capture is made of it")
-    func impossibleLength() throws {
+    @Test func `A frame that claims to be longer than any frame is reported, and no capture is made of it`()
+        throws
+    {
         let bytes =
             RecordFormat.header(time: 1, headLimit: nil)
             + Self.bytes(1, 1, .frame(Self.frame(.incoming, 3, [], of: 1 << 24)))
         #expect(throws: RecordReader.Fault.self) { try Self.read(bytes) }
     }
 
-    @Test(
-        "A packet that is longer than any, has more bytes than its length, or has no direction is reported",
-        arguments: [(17, 2), (34, 0xFF), (37, 1)] as [(Int, UInt8)])
-    func impossiblePacket(_ place: Int, _ value: UInt8) throws {
+    @Test(arguments: [(17, 2), (34, 0xFF), (37, 1)] as [(Int, UInt8)])
+    func `A packet that is longer than any, has more bytes than its length, or has no direction is reported`(
+        _ place: Int, _ value: UInt8
+    ) throws {
         var bytes = Self.bytes(1, 2, .packet(Self.packet(.outgoing, 3, 4, [5, 6], of: 9)))
         let header = RecordFormat.header(time: 1, headLimit: nil)
         #expect(try Self.read(header + bytes).count == 1)
@@ -147,10 +148,10 @@ import Testing
         #expect(throws: RecordReader.Fault.self) { try Self.read(header + bytes) }
     }
 
-    @Test(
-        "The kind of a packet is always in its entry, and as much of what follows as is wanted",
-        arguments: [(0, 1), (2, 3), (8, 9), (9, 9), (.max, 9)])
-    func heads(_ limit: Int, _ kept: Int) throws {
+    @Test(arguments: [(0, 1), (2, 3), (8, 9), (9, 9), (.max, 9)])
+    func `The kind of a packet is always in its entry, and as much of what follows as is wanted`(
+        _ limit: Int, _ kept: Int
+    ) throws {
         let content: [UInt8] = [1, 2, 3, 4, 5, 6, 7, 8, 9]
         var transcript = LinkTranscript(headLimit: limit, wallClock: { 0 })
         var entries: [RecordEntry] = []

@@ -22,17 +22,18 @@ import Testing
         return rig
     }
 
-    @Test("the transport keeps to the contract", arguments: TransportConformance.checks)
-    func holds(_ check: ConformanceCheck) throws {
+    @Test(arguments: TransportConformance.checks) func `the transport keeps to the contract`(
+        _ check: ConformanceCheck
+    ) throws {
         let cable = try SerialCable()
         let outcome = check.run { rig(cable) }
         #expect(outcome.isPassed, "\(outcome)")
     }
 
-    @Test(
-        "256 KiB in both directions arrive as they were written, while one bit in 100,000 is changed",
-        arguments: TransportConformance.checks.filter { ["huge-write", "both-ways"].contains($0.name) })
-    func noise(_ check: ConformanceCheck) throws {
+    @Test(arguments: TransportConformance.checks.filter { ["huge-write", "both-ways"].contains($0.name) })
+    func `256 KiB in both directions arrive as they were written, while one bit in 100,000 is changed`(
+        _ check: ConformanceCheck
+    ) throws {
         let cable = try SerialCable(noise: 100_000)
         let outcome = check.run {
             var rig = rig(cable)

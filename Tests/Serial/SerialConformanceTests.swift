@@ -19,24 +19,23 @@ private func rig(baud: Int = 3_000_000, noise: Int = .max, seed: UInt64 = 1) -> 
 }
 
 @Suite struct SerialConformanceTests {
-    @Test("a transport over a serial line keeps to the contract", arguments: TransportConformance.checks)
-    func holds(_ check: ConformanceCheck) {
+    @Test(arguments: TransportConformance.checks) func `a transport over a serial line keeps to the contract`(
+        _ check: ConformanceCheck
+    ) {
         let outcome = check.run { rig() }
         #expect(outcome.isPassed, "\(outcome)")
     }
 
-    @Test(
-        "everything arrives over a line that changes one bit in 50,000",
-        arguments: TransportConformance.streamChecks(), [1, 2] as [UInt64])
-    func holdsOnABadLine(_ check: ConformanceCheck, seed: UInt64) {
+    @Test(arguments: TransportConformance.streamChecks(), [1, 2] as [UInt64])
+    func `everything arrives over a line that changes one bit in 50,000`(
+        _ check: ConformanceCheck, seed: UInt64
+    ) {
         let outcome = check.run { rig(noise: 50_000, seed: seed) }
         #expect(outcome.isPassed, "\(outcome)")
     }
 
-    @Test(
-        "it carries sessions while the line changes one bit in 200,000",
-        arguments: SessionConformance.checks)
-    func carriesSessions(_ check: ConformanceCheck) {
+    @Test(arguments: SessionConformance.checks)
+    func `it carries sessions while the line changes one bit in 200,000`(_ check: ConformanceCheck) {
         let outcome = check.run { rig(noise: 200_000) }
         #expect(outcome.isPassed, "\(outcome)")
     }

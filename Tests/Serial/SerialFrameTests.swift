@@ -29,14 +29,13 @@ import Testing
         return frames
     }
 
-    @Test(
-        "are decoded as they were encoded, however the line cuts them", arguments: [1, 2, 7, 10_000])
-    func roundTrip(size: Int) {
+    @Test(arguments: [1, 2, 7, 10_000]) func `are decoded as they were encoded, however the line cuts them`(
+        size: Int
+    ) {
         #expect(read(Self.frames.flatMap(\.bytes), cutInto: size) == Self.frames)
     }
 
-    @Test("have the format that serial.md shows")
-    func format() {
+    @Test func `have the format that serial.md shows`() {
         let open = SerialFrame.open(pipe: 0x0102, to: 0x03)
         let checked: [UInt8] = [2, 0, 0, 1, 2, 0, 0, 0, 0, 0, 0, 0, 3]
         let checksum = checked.withUnsafeBytes { CRC32C.checksum(of: $0) }
@@ -46,8 +45,7 @@ import Testing
         #expect(Array("123456789".utf8).withUnsafeBytes { CRC32C.checksum(of: $0) } == 0xE306_9283)
     }
 
-    @Test("that were changed or cut short are dropped, and the next one is read")
-    func changed() {
+    @Test func `that were changed or cut short are dropped, and the next one is read`() {
         let last = SerialFrame.refuse(pipe: 77)
         for frame in Self.frames {
             let bytes = frame.bytes
@@ -60,24 +58,23 @@ import Testing
         }
     }
 
-    @Test("of a later version are dropped")
-    func later() {
+    @Test func `of a later version are dropped`() {
         var body: [UInt8] = [99, 1, 2, 3]
         let checksum = body.withUnsafeBytes { CRC32C.checksum(of: $0) }
         withUnsafeBytes(of: checksum.bigEndian) { body += $0 }
         #expect(read([0] + ByteStuffing.stuffed(body) + [0] + Self.frames[0].bytes) == [Self.frames[0]])
     }
 
-    @Test("come from no amount of random bytes, which take no memory, and the next one is read")
-    func nonsense() {
+    @Test func `come from no amount of random bytes, which take no memory, and the next one is read`() {
         var random = SeededGenerator(seed: 1)
         let noise = (0..<1_000_000).map { _ in UInt8.random(in: .min ... .max, using: &random) }
         let long = [UInt8](repeating: 1, count: 1_000_000)
         #expect(read(noise + [0] + long + Self.frames[0].bytes) == [Self.frames[0]])
     }
 
-    @Test("of any content change nothing but the pipe", arguments: [1, 2, 3] as [UInt64])
-    func anyContent(seed: UInt64) throws {
+    @Test(arguments: [1, 2, 3] as [UInt64]) func `of any content change nothing but the pipe`(seed: UInt64)
+        throws
+    {
         let loop = VirtualEventLoop()
         var random = SeededGenerator(seed: seed)
         let line = SimulatedLine(on: loop)

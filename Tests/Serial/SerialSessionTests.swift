@@ -24,8 +24,8 @@ import Testing
         try loop.run(for: .seconds(10))
     }
 
-    @Test("a cable that is pulled for five seconds ends no conversation, and no message is lost")
-    func pulled() throws {
+    @Test func `a cable that is pulled for five seconds ends no conversation, and no message is lost`() throws
+    {
         let line = SimulatedLine(on: loop)
         let (puma, lynx) = (line.session("Puma", at: 0), line.session("Lynx", at: 1))
         try wait(for: .available, puma, lynx)
@@ -44,8 +44,9 @@ import Testing
         try closeAll(puma, lynx)
     }
 
-    @Test("a peer that closes its session becomes unavailable within 2 s, although no line reports it")
-    func leaves() throws {
+    @Test func `a peer that closes its session becomes unavailable within 2 s, although no line reports it`()
+        throws
+    {
         let line = SimulatedLine(on: loop)
         let (puma, lynx) = (line.session("Puma", at: 0), line.session("Lynx", at: 1))
         try wait { puma.state(of: lynx.id) == .available }
@@ -54,8 +55,9 @@ import Testing
         try closeAll(puma)
     }
 
-    @Test("two peers meet and exchange a message at any rate", arguments: SerialRate.known)
-    func anyRate(baud: Int) throws {
+    @Test(arguments: SerialRate.known) func `two peers meet and exchange a message at any rate`(baud: Int)
+        throws
+    {
         let line = SimulatedLine(on: loop, baud: baud)
         let (puma, lynx) = (line.session("Puma", at: 0), line.session("Lynx", at: 1))
         try wait(for: .available, puma, lynx)

@@ -10,7 +10,7 @@ struct AddressTests {
         ("fe80::1%lo", "[fe80::1%lo]:4000"), ("fe80::1%1", "[fe80::1%lo]:4000"),
         ("::ffff:10.0.0.1", "10.0.0.1:4000"),
     ])
-    func numbersAreReadAndWritten(_ text: String, _ written: String) {
+    func `Numbers are read and written`(_ text: String, _ written: String) {
         #expect(SocketAddress(numeric: text, port: 4000)?.description == written)
     }
 
@@ -18,17 +18,17 @@ struct AddressTests {
         "", "1.2.3", "1.2.3.4.5", "example.org", "fe80::1%nowhere0", "fe80::1%", "1.2.3.4%lo", ":::1",
         "1.2.3.4\0", "::1\0.example.org", "fe80::1%lo\0", "fe80::1%+1",
     ])
-    func invalidNumericAddressesAreRejected(_ text: String) {
+    func `Invalid numeric addresses are rejected`(_ text: String) {
         #expect(SocketAddress(numeric: text, port: 1) == nil)
     }
 
     @Test(arguments: ["10.0.0.7", "fe80::abcd%lo", "2001:db8::1"])
-    func anAddressSurvivesConversionToSockaddr(_ text: String) throws {
+    func `An address survives conversion to sockaddr`(_ text: String) throws {
         let address = try #require(SocketAddress(numeric: text, port: 65_535))
         #expect(address.withSockaddr { socket, _ in SocketAddress(socket) } == address)
     }
 
-    @Test func addressesReportTheirScope() throws {
+    @Test func `Addresses report their scope`() throws {
         func address(_ text: String) throws -> SocketAddress {
             try #require(SocketAddress(numeric: text, port: 1))
         }
@@ -47,7 +47,7 @@ struct AddressTests {
     @Test(arguments: [
         "10.0.0.9:4000", "169.254.3.4:4000", "[2001:db8::7]:4000", "[fd00::1]:4000", "8.8.8.8:53",
     ])
-    func anAddressThatIsTheSameHostForEverybodyIsDialled(_ value: String) {
+    func `An address that is the same host for everybody is dialled`(_ value: String) {
         let address = TransportAddress(scheme: "tcp", value: value)
         for teller in [nil, "tcp://10.0.0.2:4000", "tcp://127.0.0.1:4000"] {
             #expect(TCPDestination.mayDial(address, toldAt: teller.flatMap { TransportAddress($0) }))
@@ -60,7 +60,7 @@ struct AddressTests {
         "printer.local:80", "host=localhost,port=22", "host=0.0.0.0,port=22", "1.2.3.4", "",
         "\(Identity.ephemeral(seed: 1).peerID).mdns",
     ])
-    func anAddressThatMeansSomethingElseHereIsNotDialled(_ value: String) {
+    func `An address that means something else here is not dialled`(_ value: String) {
         let address = TransportAddress(scheme: "tcp", value: value)
         for teller in [nil, "tcp://10.0.0.2:4000", "tcp://127.0.0.1:4000"] {
             #expect(!TCPDestination.mayDial(address, toldAt: teller.flatMap { TransportAddress($0) }))
@@ -71,7 +71,9 @@ struct AddressTests {
         "127.0.0.1:22", "127.9.9.9:22", "[::1]:22", "[::ffff:127.0.0.1]:22", "host=127.0.0.1,port=22",
         "0177.0.0.1:22",
     ])
-    func anAddressOfThisMachineIsDialledOnlyIfThePeerThatTellsItIsOnThisMachine(_ value: String) {
+    func `An address of this machine is dialled only if the peer that tells it is on this machine`(
+        _ value: String
+    ) {
         let address = TransportAddress(scheme: "tcp", value: value)
         let isNumber = !value.hasPrefix("0")
         for (teller, isHere) in [
@@ -86,7 +88,7 @@ struct AddressTests {
     // MARK: Addresses that a person writes
 
     @Test(arguments: ["0.0.0.0:0", "192.168.1.5:4000", "255.255.255.255:65535", "127.0.0.1:1"])
-    func addressesOfIPv4AreReadInOnePass(text: String) throws {
+    func `Addresses of IPv4 are read in one pass`(text: String) throws {
         let address = try #require(SocketAddress(dotted: text))
         #expect(address.description == text)
         let colon = try #require(text.lastIndex(of: ":"))
@@ -99,7 +101,7 @@ struct AddressTests {
         "1.2.3.4:999999", "01.2.3.4:5", "1.2.3.4:05", "1.2.3.4:5 ", "+1.2.3.4:5", "1.2.3.4:5:6", "1:2.3.4:5",
         "[::1]:4000", "host:1",
     ])
-    func otherTextIsNoAddressOfIPv4(text: String) { #expect(SocketAddress(dotted: text) == nil) }
+    func `Other text is no address of IPv4`(text: String) { #expect(SocketAddress(dotted: text) == nil) }
 
     private func destination(_ text: String) throws(NighError) -> TCPDestination {
         guard let address = TransportAddress(text) else {
@@ -108,7 +110,7 @@ struct AddressTests {
         return try TCPDestination(address)
     }
 
-    @Test func destinationsAreReadInTheirThreeForms() throws {
+    @Test func `Destinations are read in their three forms`() throws {
         let four = TCPDestination.number(try #require(SocketAddress(numeric: "10.0.0.1", port: 80)))
         let six = TCPDestination.number(try #require(SocketAddress(numeric: "fe80::1%lo", port: 4000)))
         #expect(try destination("tcp://10.0.0.1:80") == four)
@@ -130,14 +132,14 @@ struct AddressTests {
         ("tcp://-:1", "host"), ("tcp://a..b:1", "host"), ("tcp:host=x", "host=HOST,port=PORT"),
         ("tcp:host=x,port=1,colour=red", "host=HOST,port=PORT"), ("udp://x:1", "address udp://x:1"),
     ])
-    func invalidDestinationsAreReported(_ text: String, _ words: String) throws {
+    func `Invalid destinations are reported`(_ text: String, _ words: String) throws {
         let error = #expect(throws: NighError.self) { try destination(text) }
         #expect(error?.description.contains(words) == true, "\(String(describing: error))")
         #expect(error?.stage == .connecting)
         #expect(error?.advice != nil)
     }
 
-    @Test func promisingAddressesComeFirst() {
+    @Test func `Promising addresses come first`() {
         let texts = [
             "fe80::2%lo", "10.0.0.1", "2001:db8::1", "127.0.0.1", "169.254.1.1", "10.0.0.1", "10.0.0.2",
         ]
@@ -149,7 +151,7 @@ struct AddressTests {
 
     // MARK: Options
 
-    @Test func optionsAreReadFromASpec() throws {
+    @Test func `Options are read from a spec`() throws {
         let spec = try TransportSpec(parsing: "tcp:port=4000,interface=wlan0,mdns=off")
         #expect(
             try TCPOptions(spec) == TCPOptions(port: 4000, interface: "wlan0", discovery: .off))
@@ -174,7 +176,7 @@ struct AddressTests {
         ("tcp:host=x,port=0", "1 to 65535"), ("tcp:host=,port=1", "host \"\""),
         ("tcp:host=a b,port=1", "host \"a b\""), ("tcp:host=fe80::1,port=1", "name the interface"),
     ])
-    func wrongOptionsAreRefused(_ text: String, _ words: String) throws {
+    func `Wrong options are refused`(_ text: String, _ words: String) throws {
         let registry = TransportRegistry([TCPTransport.registryEntry])
         let error = #expect(throws: NighError.self) { try registry.makeAll(text) }
         #expect(error?.description.contains(words) == true, "\(String(describing: error))")

@@ -24,7 +24,7 @@ struct ForgedAnnouncementTests {
     }
 
     @Test(arguments: Lie.allCases)
-    func aForgedAnnouncementDoesNotPreventAConnection(lie: Lie) throws {
+    func `A forged announcement does not prevent a connection`(lie: Lie) throws {
         let service = try #require(ServiceName("t\(UInt32.random(in: .min ... .max))"))
         let puma = try Neighbourhood("Puma", service, role: .server)
         let lynx = try Neighbourhood("Lynx", service, role: .client)

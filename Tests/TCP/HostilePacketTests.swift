@@ -47,10 +47,10 @@ import Testing
     /// How many packets the stranger sends.
     private static let count = 20_000
 
-    @Test(
-        "are neither delivered nor answered, and the conversation goes on",
-        arguments: [SessionSecurity.encrypted, .none])
-    func strangersPackets(_ security: SessionSecurity) throws {
+    @Test(arguments: [SessionSecurity.encrypted, .none])
+    func `are neither delivered nor answered, and the conversation goes on`(_ security: SessionSecurity)
+        throws
+    {
         let room = Room()
         let tap = Wiretap()
         let lynx = try room.join("lynx") {

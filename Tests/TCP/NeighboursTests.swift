@@ -63,7 +63,7 @@ struct NeighboursTests {
         return neighbours.addresses(of: peer, ownHosts: hosts, ownPort: port).map(\.hostDescription)
     }
 
-    @Test func aPeerOnTwoInterfacesIsReportedOnce() throws {
+    @Test func `A peer on two interfaces is reported once`() throws {
         var neighbours = Neighbours()
         let first = neighbours.update(service("Puma", text(puma)), of: "game")
         #expect(try first == [.found(sighting(puma, "Puma"))])
@@ -77,7 +77,7 @@ struct NeighboursTests {
         #expect(neighbours.remove(service("Puma", []).key) == [])
     }
 
-    @Test func twoPeersWithOneNameAreDistinct() throws {
+    @Test func `Two peers with one name are distinct`() throws {
         var neighbours = Neighbours()
         _ = neighbours.update(service("Puma", text(puma)), of: "game")
         let other = neighbours.update(service("Puma", text(lynx), on: 3), of: "game")
@@ -85,7 +85,7 @@ struct NeighboursTests {
         #expect(neighbours.reportedPeers == [puma, lynx].sorted())
     }
 
-    @Test func aRenamedPeerChangesAndIsNotLost() throws {
+    @Test func `A renamed peer changes and is not lost`() throws {
         var neighbours = Neighbours()
         _ = neighbours.update(service("Puma", text(puma)), of: "game")
         let renamed = neighbours.update(service("Panther", text(puma)), of: "game")
@@ -95,7 +95,7 @@ struct NeighboursTests {
         #expect(try said == [.changed(sighting(puma, "Panther", ["table": "open"]))])
     }
 
-    @Test func aPeerThatBecomesFullChangesAndChangesBack() throws {
+    @Test func `A peer that becomes full changes and changes back`() throws {
         var neighbours = Neighbours()
         _ = neighbours.update(service("Puma", text(puma)), of: "game")
         let mark = try #require(TextEntry(key: "full", value: nil))
@@ -110,21 +110,21 @@ struct NeighboursTests {
         #expect(neighbours.update(service("Puma", text(puma, [("full", "1")]) + [mark]), of: "game") == [])
     }
 
-    @Test func anInstanceTakenOverByAnotherPeerIsReportedAsThatPeer() throws {
+    @Test func `An instance taken over by another peer is reported as that peer`() throws {
         var neighbours = Neighbours()
         _ = neighbours.update(service("Puma", text(puma)), of: "game")
         let changes = neighbours.update(service("Puma", text(lynx)), of: "game")
         #expect(try changes == [.lost(sighting(puma, "").address), .found(sighting(lynx, "Puma"))])
     }
 
-    @Test func ownServicesAreIgnored() {
+    @Test func `Own services are ignored`() {
         var neighbours = Neighbours(own: puma)
         #expect(neighbours.update(service("Puma", text(puma)), of: "game") == [])
         #expect(neighbours.update(service("Lynx", text(lynx), isOwn: true), of: "game") == [])
         #expect(neighbours.count == 0)
     }
 
-    @Test func servicesThatAreNotSessionsAreIgnoredAndCounted() {
+    @Test func `Services that are not sessions are ignored and counted`() {
         var neighbours = Neighbours()
         let wrong: [[(String, String)]] = [
             [], [("v", "1")], [("v", ""), ("id", puma.description)], [("v", "01"), ("id", puma.description)],
@@ -141,13 +141,13 @@ struct NeighboursTests {
         #expect(neighbours.ignored["Printer 4"] == .badIdentity("puma"))
     }
 
-    @Test func aTextThatBecomesInvalidLosesThePeer() throws {
+    @Test func `A text that becomes invalid loses the peer`() throws {
         var neighbours = Neighbours()
         _ = neighbours.update(service("Puma", text(puma)), of: "game")
         #expect(neighbours.update(service("Puma", []), of: "game") == [.lost(try sighting(puma, "").address)])
     }
 
-    @Test func invalidPairsAreLeftOut() throws {
+    @Test func `Invalid pairs are left out`() throws {
         var neighbours = Neighbours()
         let long = String(repeating: "x", count: 200)
         var entries = text(puma, [("table", "open"), ("first", long), ("second", long)])
@@ -157,7 +157,7 @@ struct NeighboursTests {
         #expect(try changes == [.found(sighting(puma, "Puma", ["table": "open", "first": long]))])
     }
 
-    @Test func anUnreachablePeerIsLostUntilItIsReachable() throws {
+    @Test func `An unreachable peer is lost until it is reachable`() throws {
         var neighbours = Neighbours()
         _ = neighbours.update(service("Puma", text(puma)), of: "game")
         let found = SightingChange.found(try sighting(puma, "Puma"))
@@ -174,7 +174,7 @@ struct NeighboursTests {
         #expect(neighbours.probed(lynx, accepted: true) == [])
     }
 
-    @Test func aPeerThatTakesOverAnInstanceIsNotAbsent() throws {
+    @Test func `A peer that takes over an instance is not absent`() throws {
         var neighbours = Neighbours()
         _ = neighbours.update(service("Puma", text(puma)), of: "game")
         _ = neighbours.update(service("Lynx", text(lynx)), of: "game")
@@ -183,7 +183,7 @@ struct NeighboursTests {
         #expect(try changes == [.lost(sighting(puma, "").address), .found(sighting(lynx, "Puma"))])
     }
 
-    @Test func anAddressThatThisMachineAlsoHasIsNotDialled() {
+    @Test func `An address that this machine also has is not dialled`() {
         var neighbours = Neighbours()
         let bridge: [UInt8] = [172, 17, 0, 1]
         _ = neighbours.update(
@@ -200,7 +200,7 @@ struct NeighboursTests {
 
     // MARK: Forged announcements
 
-    @Test func aForgedTextBesideTheTrueOneIsReportedAsAnotherPeer() throws {
+    @Test func `A forged text beside the true one is reported as another peer`() throws {
         var neighbours = Neighbours()
         _ = neighbours.update(service("Puma", text(puma)), of: "game")
         let both = neighbours.update(service("Puma", texts: [text(lynx), text(puma)]), of: "game")
@@ -214,7 +214,7 @@ struct NeighboursTests {
         #expect(neighbours.count == 0)
     }
 
-    @Test func anInvalidForgedTextDoesNotHideAPeer() throws {
+    @Test func `An invalid forged text does not hide a peer`() throws {
         var neighbours = Neighbours(own: lynx)
         let nonsense = [TextEntry(key: "v", value: "1")].compactMap { $0 }
         let changes = neighbours.update(
@@ -225,7 +225,7 @@ struct NeighboursTests {
     }
 
     @Test(arguments: [false, true])
-    func manyForgedAddressesDoNotDisplaceTheTrueOnes(isFirst: Bool) {
+    func `Many forged addresses do not displace the true ones`(isFirst: Bool) {
         var neighbours = Neighbours()
         let true6 = [0xFE, 0x80] + [UInt8](repeating: 0, count: 13) + [7]
         let lie = service("Evil", text(puma), addresses: forged)
@@ -240,7 +240,7 @@ struct NeighboursTests {
         #expect(hosts(neighbours, puma).count == 2)
     }
 
-    @Test func aForgedHostDoesNotDisplaceTheTrueAddress() {
+    @Test func `A forged host does not displace the true address`() {
         var neighbours = Neighbours()
         let places = [place(forged, port: 1), place([[10, 0, 0, 7]])]
         _ = neighbours.update(service("Puma", texts: [text(puma)], places: places), of: "game")
@@ -250,7 +250,7 @@ struct NeighboursTests {
     }
 
     @Test(arguments: [0, 100])
-    func manyForgedAnnouncementsDoNotDisplaceTheTrueAddress(before: Int) {
+    func `Many forged announcements do not displace the true address`(before: Int) {
         var neighbours = Neighbours()
         for number in 0..<100 {
             if number == before { _ = neighbours.update(service("Puma", text(puma)), of: "game") }
@@ -262,7 +262,7 @@ struct NeighboursTests {
 
     /// The peer does not count as absent because nobody opens a pipe at the forged addresses: it
     /// is probed where it is dialled.
-    @Test func aLocalPeerIsDialledDespiteForgedAddresses() {
+    @Test func `A local peer is dialled despite forged addresses`() {
         var neighbours = Neighbours()
         let own = ["10.0.0.1"]
         let here: [UInt8] = [10, 0, 0, 1]
@@ -278,7 +278,7 @@ struct NeighboursTests {
         #expect(!hosts(neighbours, puma, own: own, port: 4000).contains("10.0.0.1"))
     }
 
-    @Test func anUnreachablePeerStaysAbsentWhenAForgedPortIsRemoved() throws {
+    @Test func `An unreachable peer stays absent when a forged port is removed`() throws {
         var neighbours = Neighbours()
         let places = [place(forged, port: 1), place([[10, 0, 0, 7]])]
         _ = neighbours.update(service("Puma", texts: [text(puma)], places: places), of: "game")

@@ -31,8 +31,8 @@ import Testing
         var statistics: SessionStatistics?
     }
 
-    @Test("travel as packets, and arrive once and in order", arguments: [SessionSecurity.encrypted, .none])
-    func packets(_ security: SessionSecurity) throws {
+    @Test(arguments: [SessionSecurity.encrypted, .none])
+    func `travel as packets, and arrive once and in order`(_ security: SessionSecurity) throws {
         let room = Room()
         let (puma, lynx) = try pair(room, security)
         try puma.session.trySend([0], to: lynx.id, .unreliable)

@@ -6,8 +6,7 @@ import Testing
         Canvas(TerminalSize(columns: columns, rows: rows))
     }
 
-    @Test("Text is cut at the borders, and at the given width")
-    func cutting() {
+    @Test func `Text is cut at the borders, and at the given width`() {
         var canvas = canvas(8, 3)
         #expect(canvas.write("abcdef", at: CellPosition(column: 5, row: 0)) == 6)
         canvas.write("abcdef", at: CellPosition(column: -3, row: 1))
@@ -17,8 +16,7 @@ import Testing
         #expect(canvas.text == "     abc\ndef\n  abcd")
     }
 
-    @Test("A wide character takes two cells, and half of one is a space")
-    func wide() {
+    @Test func `A wide character takes two cells, and half of one is a space`() {
         var canvas = canvas(6, 5)
         #expect(canvas.write("日本x", at: CellPosition(column: 0, row: 0)) == 5)
         canvas.write("日本", at: CellPosition(column: -1, row: 1))
@@ -30,8 +28,7 @@ import Testing
         #expect(canvas.text == "日本x\n 本\n   日\n日\n -|")
     }
 
-    @Test("Boxes and lines are drawn completely, and end at the border")
-    func boxes() {
+    @Test func `Boxes and lines are drawn completely, and end at the border`() {
         var canvas = canvas(7, 4)
         canvas.box(CellArea(column: 0, row: 0, columns: 4, rows: 3))
         canvas.box(CellArea(column: 5, row: 2, columns: 4, rows: 4), .double)
@@ -40,8 +37,7 @@ import Testing
         #expect(canvas.text == "┌──┐━━━\n│  │\n└──┘ ╔═\n     ║")
     }
 
-    @Test("A canvas drawn onto another covers only the area below it")
-    func placing() {
+    @Test func `A canvas drawn onto another covers only the area below it`() {
         var (below, above) = (canvas(5, 2), canvas(3, 2))
         below.fill(below.area, with: ".")
         above.write("日a", at: CellPosition(column: 0, row: 0))
@@ -49,8 +45,7 @@ import Testing
         #expect(below.text == ".....\n...日")
     }
 
-    @Test("An area knows which cells are inside it and inside its border")
-    func areas() {
+    @Test func `An area knows which cells are inside it and inside its border`() {
         let area = CellArea(column: 2, row: 1, columns: 3, rows: 2)
         #expect(area.contains(CellPosition(column: 4, row: 2)))
         #expect(!area.contains(CellPosition(column: 5, row: 2)))
@@ -66,8 +61,7 @@ import Testing
         #expect(!TerminalSize(columns: 200, rows: 23).holds(usual))
     }
 
-    @Test("Drawing with impossible sizes has no effect")
-    func nonsense() {
+    @Test func `Drawing with impossible sizes has no effect`() {
         var canvas = canvas(-1, 3)
         canvas.write("x", at: CellPosition(column: 0, row: 0))
         canvas.fill(CellArea(column: 0, row: 0, columns: -4, rows: -4), with: "x")

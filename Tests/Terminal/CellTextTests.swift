@@ -4,18 +4,17 @@ import Testing
 @testable import Terminal
 
 @Suite struct CellTextTests {
-    @Test(
-        "Characters have the width on which terminals agree",
-        arguments: [
-            ("a", 1), ("é", 1), ("e\u{301}", 1), ("日", 2), ("ｗ", 2), ("한", 2),
-            ("\u{1112}\u{1161}\u{11AB}", 2),
-            ("●", 1), ("─", 1), ("🎉", 2), ("🇩🇪", 2), ("नमस्ते", 4), ("กำ", 2), ("", 0), ("ffi", 3), ("⌚", 2),
-            ("☃", 1),
-        ])
-    func widths(text: String, columns: Int) { #expect(CellText(text).columns == columns, "\(text)") }
+    @Test(arguments: [
+        ("a", 1), ("é", 1), ("e\u{301}", 1), ("日", 2), ("ｗ", 2), ("한", 2),
+        ("\u{1112}\u{1161}\u{11AB}", 2),
+        ("●", 1), ("─", 1), ("🎉", 2), ("🇩🇪", 2), ("नमस्ते", 4), ("กำ", 2), ("", 0), ("ffi", 3), ("⌚", 2),
+        ("☃", 1),
+    ])
+    func `Characters have the width on which terminals agree`(text: String, columns: Int) {
+        #expect(CellText(text).columns == columns, "\(text)")
+    }
 
-    @Test("Characters that could control the terminal or reverse the text are replaced")
-    func harmful() {
+    @Test func `Characters that could control the terminal or reverse the text are replaced`() {
         #expect(CellText("\u{1B}[31mred\u{7F}\u{9B}2J").string == "\u{FFFD}[31mred\u{FFFD}\u{FFFD}2J")
         #expect(
             CellText("a\u{202E}b\u{2066}c\u{200F}d\u{2028}").string == "a\u{FFFD}b\u{FFFD}c\u{FFFD}d\u{FFFD}")
@@ -23,16 +22,15 @@ import Testing
         #expect(CellText("\u{301}\u{200D}\u{3164}\u{FEFF}\u{AD}").string.allSatisfy { $0 == "\u{FFFD}" })
     }
 
-    @Test("A character whose width differs between terminals is reduced to the part on which they agree")
-    func disagreement() {
+    @Test
+    func `A character whose width differs between terminals is reduced to the part on which they agree`() {
         #expect(CellText("👩‍👩‍👧").string == "👩")
         #expect(CellText("👍🏽").string == "👍")
         #expect(CellText("❤️").string == "❤")
         #expect(CellText("z\u{300}\u{301}\u{302}\u{303}\u{304}").string == "z\u{300}\u{301}\u{302}")
     }
 
-    @Test("Every scalar becomes a harmless character of one or two cells")
-    func everyScalar() {
+    @Test func `Every scalar becomes a harmless character of one or two cells`() {
         for value in 0...0x10_FFFF as ClosedRange<UInt32> {
             // Of planes without characters, only a sample is tried.
             guard let scalar = Unicode.Scalar(value), value < 0x3_2000 || value % 997 == 0 || value > 0xE_0000
@@ -49,8 +47,7 @@ import Testing
         }
     }
 
-    @Test("Text that does not fit ends with an ellipsis, without half a character")
-    func fitting() {
+    @Test func `Text that does not fit ends with an ellipsis, without half a character`() {
         #expect(CellText("four").fitting(4).string == "four")
         #expect(CellText("fours").fitting(4).string == "fou…")
         #expect(CellText("日本語").fitting(4).string == "日…")

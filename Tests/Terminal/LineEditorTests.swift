@@ -18,8 +18,7 @@ import Testing
         return (canvas.text, canvas.cursor?.column)
     }
 
-    @Test("Typing, moving and deleting work as in other editors")
-    func editing() {
+    @Test func `Typing, moving and deleting work as in other editors`() {
         var editor = LineEditor(limit: 100)
         typed([.character("a"), .character("c"), .key(.left), .character("b")], into: &editor)
         #expect(editor.text == "abc")
@@ -40,8 +39,7 @@ import Testing
         }
     }
 
-    @Test("A character is deleted whole, with its accents")
-    func graphemes() {
+    @Test func `A character is deleted whole, with its accents`() {
         var editor = LineEditor("a", limit: 100)
         typed([.character("e"), .character("\u{301}"), .paste("👩‍👩‍👧")], into: &editor)
         #expect(editor.text == "ae\u{301}👩‍👩‍👧")
@@ -51,15 +49,13 @@ import Testing
         #expect(editor.text == "a")
     }
 
-    @Test("Harmful characters are dropped, and line ends become spaces")
-    func harmful() {
+    @Test func `Harmful characters are dropped, and line ends become spaces`() {
         var editor = LineEditor("x\u{1B}[31m\u{202E}", limit: 100)
         typed([.paste("a\r\nb\u{9B}"), .character("\u{2066}")], into: &editor)
         #expect(editor.text == "x[31ma b")
     }
 
-    @Test("The text never exceeds its limit in bytes")
-    func limit() {
+    @Test func `The text never exceeds its limit in bytes`() {
         var editor = LineEditor("日本語", limit: 7)
         #expect(editor.text == "日本")
         typed(
@@ -68,8 +64,7 @@ import Testing
         #expect(editor.text == "日本a")
     }
 
-    @Test("The part with the cursor is visible, and half a wide character is a space")
-    func scrolling() {
+    @Test func `The part with the cursor is visible, and half a wide character is a space`() {
         var editor = LineEditor("four in a row", limit: 100)
         #expect(seen(editor, 20) == (".four in a row       .", 14))
         #expect(seen(editor, 13) == (".n a row      .", 8))
@@ -80,8 +75,7 @@ import Testing
         #expect(seen(LineEditor("日本語", limit: 100), 4) == (".語  .", 3))
     }
 
-    @Test("The cursor is always visible, whatever is typed")
-    func cursorIsSeen() {
+    @Test func `The cursor is always visible, whatever is typed`() {
         for seed in 0..<200 as Range<UInt64> {
             var chance = SeededGenerator(seed: seed)
             let columns = Int.random(in: 1...9, using: &chance)

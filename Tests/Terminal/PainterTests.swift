@@ -6,8 +6,8 @@ import Testing
 @Suite struct PainterTests {
     private static let colourful = TerminalTraits(colours: .twoHundredFiftySix, isUnicode: true)
 
-    @Test("After each painting the terminal shows exactly the canvas", arguments: [(2, 1), (1, 1), (2, 2)])
-    func showsTheCanvas(emojiColumns: Int, flagColumns: Int) {
+    @Test(arguments: [(2, 1), (1, 1), (2, 2)])
+    func `After each painting the terminal shows exactly the canvas`(emojiColumns: Int, flagColumns: Int) {
         for seed in 0..<120 as Range<UInt64> {
             var chance = SeededGenerator(seed: seed)
             var size = RandomCanvas.size(&chance)
@@ -37,8 +37,7 @@ import Testing
         }
     }
 
-    @Test("Unchanged cells are not sent")
-    func differencesOnly() {
+    @Test func `Unchanged cells are not sent`() {
         var painter = Painter(Self.colourful, isSynchronized: false)
         var canvas = Canvas(TerminalSize(columns: 80, rows: 24))
         _ = painter.paint(canvas)
@@ -59,8 +58,7 @@ import Testing
         #expect(painter.said(canvas) == "\r\n␛[1mto move", "spaces look the same in bold")
     }
 
-    @Test("The cursor is hidden while cells change, and then shown where the canvas has it")
-    func cursor() {
+    @Test func `The cursor is hidden while cells change, and then shown where the canvas has it`() {
         var painter = Painter(Self.colourful, isSynchronized: true)
         var canvas = Canvas(TerminalSize(columns: 20, rows: 2))
         _ = painter.paint(canvas)
@@ -73,8 +71,7 @@ import Testing
         #expect(painter.said(canvas) == "␛[?2026h␛[?25l␛[?2026l", "a cursor outside is none")
     }
 
-    @Test("A terminal gets only the colours that it supports, or none if the user wants none")
-    func colours() {
+    @Test func `A terminal gets only the colours that it supports, or none if the user wants none`() {
         var canvas = Canvas(TerminalSize(columns: 1, rows: 1))
         let style = Style(.mixed(red: 5, green: 0, blue: 0), on: .brightBlue, .bold)
         canvas.write("x", at: CellPosition(column: 0, row: 0), style)
@@ -88,8 +85,7 @@ import Testing
         #expect(said(.none) == "␛[H␛[1mx")
     }
 
-    @Test("A terminal without Unicode gets ASCII in the same places")
-    func ascii() {
+    @Test func `A terminal without Unicode gets ASCII in the same places`() {
         var canvas = Canvas(TerminalSize(columns: 9, rows: 3))
         canvas.box(canvas.area, .round)
         canvas.write("●日é…", at: CellPosition(column: 1, row: 1))

@@ -30,7 +30,7 @@ struct BrokenSessionTests {
     @Test(
         arguments: Mangling.allCases,
         ["every-size", "many-small", "in-pieces", "cut-in-stream", "waiting-sender", "leave", "close"])
-    func changedMessagesAreDetected(_ mangling: Mangling, _ check: String) {
+    func `Changed messages are detected`(_ mangling: Mangling, _ check: String) {
         expectFailure(check) { rig(nil, mangling) }
     }
 
@@ -41,7 +41,7 @@ struct BrokenSessionTests {
     ]
 
     @Test(arguments: defects)
-    func aTransportThatBreaksItsContractIsDetected(_ defect: Defect, _ check: String) {
+    func `A transport that breaks its contract is detected`(_ defect: Defect, _ check: String) {
         expectFailure(check) { rig(defect) }
     }
 
@@ -49,7 +49,7 @@ struct BrokenSessionTests {
     private static let lonely = ["call-nobody"]
 
     @Test(arguments: SessionConformance.checks)
-    func onlyChecksThatNeedNoPeerPassWithoutOne(_ check: ConformanceCheck) {
+    func `Only checks that need no peer pass without one`(_ check: ConformanceCheck) {
         let isPassed = check.run {
             var rig = TransportRig(
                 "apart", on: VirtualEventLoop(),
@@ -61,7 +61,7 @@ struct BrokenSessionTests {
         #expect(isPassed == Self.lonely.contains(check.name))
     }
 
-    @Test func aCorrectTransportPassesEveryCheck() {
+    @Test func `A correct transport passes every check`() {
         let report = checkSessionConformance { rig(nil) }
         #expect(report.isPassed, "\(report)")
     }

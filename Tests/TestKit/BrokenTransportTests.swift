@@ -17,7 +17,7 @@ struct BrokenTransportTests {
     }
 
     @Test(arguments: Defect.allCases)
-    func theCheckDetectsTheDefect(_ defect: Defect) {
+    func `The check detects the defect`(_ defect: Defect) {
         let report = checkTransportConformance(only: [defect.rawValue]) { rig(defect) }
         guard report.outcomes.count == 1, case .failed = report.outcomes[0].verdict else {
             Issue.record("nobody noticed: \(report)")
@@ -25,24 +25,24 @@ struct BrokenTransportTests {
         }
     }
 
-    @Test func aCorrectTransportPassesEveryCheck() {
+    @Test func `A correct transport passes every check`() {
         let report = checkTransportConformance { rig(nil) }
         #expect(report.isPassed, "\(report)")
     }
 
-    @Test func theReportStatesTheViolationAndTheRule() {
+    @Test func `The report states the violation and the rule`() {
         let report = checkTransportConformance(only: ["quiet-after-close"]) { rig(.callsBackAfterClose) }
         #expect(!report.isPassed)
         #expect(report.description.contains("pipeClosed was reported after close"))
         #expect(report.description.contains("What must hold: after close the pipe reports nothing"))
     }
 
-    @Test func aPacketAfterTheCloseOfItsPortBreaksARule() {
+    @Test func `A packet after the close of its port breaks a rule`() {
         let report = checkTransportConformance(only: ["packets-after-close"]) { rig(.deliversAfterClose) }
         #expect(report.description.contains("a packet was reported after its port was closed"), "\(report)")
     }
 
-    @Test func aRigThatCannotBeCreatedIsAFailure() {
+    @Test func `A rig that cannot be created is a failure`() {
         let error = NighError(.starting, .unavailable("no adapter"))
         let report = checkTransportConformance(only: ["diagnose"]) { throw error }
         #expect(report.description.contains("the rig could not be made: starting: no adapter"))

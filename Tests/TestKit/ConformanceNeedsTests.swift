@@ -25,10 +25,10 @@ struct ConformanceNeedsTests {
         }
     }
 
-    @Test(
-        "A check passes on the smallest wire that it declares, and uses all its ends",
-        arguments: TransportConformance.checks + SessionConformance.checks)
-    func leastWire(_ check: ConformanceCheck) {
+    @Test(arguments: TransportConformance.checks + SessionConformance.checks)
+    func `A check passes on the smallest wire that it declares, and uses all its ends`(
+        _ check: ConformanceCheck
+    ) {
         let wire = Wire()
         let ends = max(2, check.needs.ends)
         let outcome = check.run { wire.rig(ends: ends, pipes: check.needs.pipes) }
@@ -36,8 +36,7 @@ struct ConformanceNeedsTests {
         #expect(Set(wire.ends) == Set(0..<check.needs.ends))
     }
 
-    @Test("A cable with one pipe runs every check that applies, and the others name their reason")
-    func cable() {
+    @Test func `A cable with one pipe runs every check that applies, and the others name their reason`() {
         func skipped(_ checks: [ConformanceCheck]) -> [String: String] {
             var reasons: [String: String] = [:]
             for check in checks {
@@ -62,8 +61,7 @@ struct ConformanceNeedsTests {
             ])
     }
 
-    @Test("A failure lists the transports that it made, with the last error of each")
-    func lastErrors() throws {
+    @Test func `A failure lists the transports that it made, with the last error of each`() throws {
         let checks = TransportConformance.checks + SessionConformance.checks
         for (name, made) in [
             ("listen-and-dial", ["transport 1", "transport 2"]),

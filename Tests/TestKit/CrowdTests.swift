@@ -2,8 +2,7 @@ import Testing
 import Worlds
 
 @Suite("A crowd") struct CrowdTests {
-    @Test("is seen, renamed, listed and lost to the last peer, and a repeated sighting is no news")
-    func discovery() {
+    @Test func `is seen, renamed, listed and lost to the last peer, and a repeated sighting is no news`() {
         let crowd = Crowd(of: 600)
         #expect(crowd.appear() == 600)
         #expect(crowd.announceAll(as: "renamed") == 600)
@@ -13,8 +12,7 @@ import Worlds
         crowd.end()
     }
 
-    @Test("of guests costs the same work a guest, however many there are")
-    func fanOut() {
+    @Test func `of guests costs the same work a guest, however many there are`() {
         func work(of size: Int) -> (connecting: Double, message: Double) {
             let fanOut = FanOut(to: size)
             #expect(fanOut.connect() == size)

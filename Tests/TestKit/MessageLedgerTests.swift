@@ -28,7 +28,7 @@ struct MessageLedgerTests {
         }
     }
 
-    @Test func messagesThatArriveAsSentAreAccepted() {
+    @Test func `Messages that arrive as sent are accepted`() {
         var table = Table()
         for length in [20, 0, 5, 300, 16, 70_000, 1] {
             let main = table.send(length)
@@ -41,7 +41,7 @@ struct MessageLedgerTests {
     }
 
     @Test(arguments: [3, 40])
-    func aDuplicateIsDetected(_ length: Int) {
+    func `A duplicate is detected`(_ length: Int) {
         var table = Table()
         let first = table.send(20)
         let second = table.send(length)
@@ -50,7 +50,7 @@ struct MessageLedgerTests {
         #expect(table.arrives(second) == .exactlyOnce)
     }
 
-    @Test func aDuplicateBeforeTheNextIsDetected() {
+    @Test func `A duplicate before the next is detected`() {
         var table = Table()
         let first = table.send(20)
         _ = table.send(20)
@@ -59,7 +59,7 @@ struct MessageLedgerTests {
     }
 
     @Test(arguments: [3, 40])
-    func aGapIsDetected(_ length: Int) {
+    func `A gap is detected`(_ length: Int) {
         var table = Table()
         let first = table.send(20)
         _ = table.send(length + 1)
@@ -69,14 +69,14 @@ struct MessageLedgerTests {
         #expect(table.ledger.missing(in: table.stream) == 2)
     }
 
-    @Test func aMissingBeginningIsDetected() {
+    @Test func `A missing beginning is detected`() {
         var table = Table()
         _ = table.send(20)
         let second = table.send(20)
         #expect(table.arrives(second) == .order)
     }
 
-    @Test func aCorruptedByteIsDetected() {
+    @Test func `A corrupted byte is detected`() {
         var table = Table()
         let first = table.send(100)
         var second = table.send(100)
@@ -85,7 +85,7 @@ struct MessageLedgerTests {
         #expect(table.arrives(second) == .order)
     }
 
-    @Test func aStrayMessageIsDetected() {
+    @Test func `A stray message is detected`() {
         var table = Table()
         let elsewhere = table.ledger.open(from: 0, run: 1, to: 2)
         let stray = table.ledger.nextMessage(in: elsewhere, row: .main, length: 20)
@@ -94,13 +94,13 @@ struct MessageLedgerTests {
         #expect(table.arrives([1, 2, 3]) == .order)
     }
 
-    @Test func theWrongLaneIsDetected() {
+    @Test func `The wrong lane is detected`() {
         var table = Table()
         let message = table.send(20)
         #expect(table.arrives(message, .bulk) == .order)
     }
 
-    @Test func aMessageOfAnEarlierConversationIsDetected() {
+    @Test func `A message of an earlier conversation is detected`() {
         var table = Table()
         let old = table.send(20)
         let late = table.send(20)
@@ -110,7 +110,7 @@ struct MessageLedgerTests {
         #expect(table.arrives(late) == .exactlyOnce)
     }
 
-    @Test func aStreamInTwoConversationsIsDetected() {
+    @Test func `A stream in two conversations is detected`() {
         var table = Table()
         let first = table.send(20)
         let second = table.send(20)
@@ -118,7 +118,7 @@ struct MessageLedgerTests {
         #expect(table.arrives(second, at: .init(receiver: 1, run: 1, conversation: 2)) == .exactlyOnce)
     }
 
-    @Test func anUnreliableMessageMayBeLostButNotDoubled() {
+    @Test func `An unreliable message may be lost but not doubled`() {
         var table = Table()
         _ = table.send(20, .unreliable)
         let second = table.send(20, .unreliable)
@@ -155,7 +155,7 @@ struct PeerStateCheckerTests {
         return log.withLock { $0.filter { $0.stateChange != nil } }
     }
 
-    @Test func theMovesOfASessionAreAccepted() throws {
+    @Test func `The moves of a session are accepted`() throws {
         var checker = PeerStateChecker()
         let events = try events()
         #expect(
@@ -165,7 +165,7 @@ struct PeerStateCheckerTests {
         for event in events { #expect(checker.record(event) == nil) }
     }
 
-    @Test func anEventThatIsMissingIsDetected() throws {
+    @Test func `An event that is missing is detected`() throws {
         let events = try events()
         for missing in events.indices.dropLast() {
             // A conversation may end while there is no link, too.
@@ -176,7 +176,7 @@ struct PeerStateCheckerTests {
         }
     }
 
-    @Test func aFailureWithoutACauseIsDetected() throws {
+    @Test func `A failure without a cause is detected`() throws {
         var checker = PeerStateChecker()
         let events = try events()
         #expect(checker.record(events[0]) == nil && checker.record(events[1]) == nil)

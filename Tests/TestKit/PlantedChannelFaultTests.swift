@@ -17,10 +17,8 @@ struct PlantedChannelFaultTests {
         case givesAMessageToAnotherReader
     }
 
-    @Test(
-        "A world reports a message of a channel that is lost, repeated, moved or changed",
-        arguments: Fault.allCases)
-    func damagedMessages(_ fault: Fault) {
+    @Test(arguments: Fault.allCases)
+    func `A world reports a message of a channel that is lost, repeated, moved or changed`(_ fault: Fault) {
         var caught = 0
         for seed in 1...60 as ClosedRange<UInt64> where caught < 3 {
             nonisolated(unsafe) var damaged = 0

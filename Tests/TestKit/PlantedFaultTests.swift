@@ -32,7 +32,7 @@ struct PlantedFaultTests {
     }
 
     @Test(arguments: Fault.allCases)
-    func anInconsistentSessionIsReported(_ fault: Fault) {
+    func `An inconsistent session is reported`(_ fault: Fault) {
         for seed in [1, 2, 4] as [UInt64] {
             let report = World.run(seed: seed) { world in apply(world, fault) }
             #expect(
@@ -40,7 +40,7 @@ struct PlantedFaultTests {
         }
     }
 
-    @Test func aSessionThatForgetsWhomItRefusesIsReported() {
+    @Test func `A session that forgets whom it refuses is reported`() {
         let findings = (1...8 as ClosedRange<UInt64>).compactMap { seed in
             World.run(seed: seed) { $0.forgetsRefusals = true }.finding
         }

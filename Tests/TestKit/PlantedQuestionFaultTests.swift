@@ -8,25 +8,31 @@ import Testing
 
 /// Damages questions to programs and calls to actors on purpose, and tests that the world reports it.
 struct PlantedQuestionFaultTests {
-    @Test("A world reports a question on which a program works twice", arguments: [false, true])
-    func twice(isOfActors: Bool) { expect([.exactlyOnce], .beginsTwice, isOfActors) }
+    @Test(arguments: [false, true]) func `A world reports a question on which a program works twice`(
+        isOfActors: Bool
+    ) { expect([.exactlyOnce], .beginsTwice, isOfActors) }
 
-    @Test("A world reports a question that gets the answer to another", arguments: [false, true])
-    func mixed(isOfActors: Bool) { expect([.order], .mixesAnswers, isOfActors) }
+    @Test(arguments: [false, true]) func `A world reports a question that gets the answer to another`(
+        isOfActors: Bool
+    ) { expect([.order], .mixesAnswers, isOfActors) }
 
-    @Test("A world reports work that goes on although nobody waits for the answer", arguments: [false, true])
-    func endless(isOfActors: Bool) { expect([.leaks], .ignoresCancellation, isOfActors) }
+    @Test(arguments: [false, true])
+    func `A world reports work that goes on although nobody waits for the answer`(isOfActors: Bool) {
+        expect([.leaks], .ignoresCancellation, isOfActors)
+    }
 
-    @Test("A world reports a question whose asker is never told how it ended", arguments: [false, true])
-    func lost(isOfActors: Bool) { expect([.calls], .losesOutcomes, isOfActors) }
+    @Test(arguments: [false, true]) func `A world reports a question whose asker is never told how it ended`(
+        isOfActors: Bool
+    ) { expect([.calls], .losesOutcomes, isOfActors) }
 
-    @Test("A world reports calls to an actor that begin in another order than they were made")
-    func disordered() { expect([.order], .beginsLate, true) }
+    @Test func `A world reports calls to an actor that begin in another order than they were made`() {
+        expect([.order], .beginsLate, true)
+    }
 
-    @Test(
-        "A world reports a question that is sent again, which also ends the stream of the others",
-        arguments: [false, true])
-    func sentAgain(isOfActors: Bool) {
+    @Test(arguments: [false, true])
+    func `A world reports a question that is sent again, which also ends the stream of the others`(
+        isOfActors: Bool
+    ) {
         expect([.exactlyOnce, .calls]) { sendAgain(isOfActors: isOfActors, in: $0) }
     }
 

@@ -47,7 +47,7 @@ struct PlantedStreamFaultTests {
     }
 
     @Test(arguments: Fault.allCases)
-    func aDamagedStreamIsReported(_ fault: Fault) {
+    func `A damaged stream is reported`(_ fault: Fault) {
         var caught = 0
         for seed in 1...40 as ClosedRange<UInt64> where caught < 3 {
             nonisolated(unsafe) var damaged = 0

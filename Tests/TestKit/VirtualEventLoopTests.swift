@@ -8,7 +8,7 @@ struct VirtualEventLoopTests {
         var all: [String] = []
     }
 
-    @Test func workRunsOnlyWhenTheLoopIsRun() throws {
+    @Test func `Work runs only when the loop is run`() throws {
         let loop = VirtualEventLoop()
         let notes = Notes()
         loop.execute { notes.all.append("ran") }
@@ -18,7 +18,7 @@ struct VirtualEventLoopTests {
         #expect(try !loop.runTurn())
     }
 
-    @Test func workQueuedInATurnRunsInTheNext() throws {
+    @Test func `Work queued in a turn runs in the next`() throws {
         let loop = VirtualEventLoop()
         let notes = Notes()
         loop.execute {
@@ -31,7 +31,7 @@ struct VirtualEventLoopTests {
         #expect(notes.all == ["first", "second"])
     }
 
-    @Test func timeJumpsFromTimerToTimer() throws {
+    @Test func `Time jumps from timer to timer`() throws {
         let loop = VirtualEventLoop()
         let notes = Notes()
         for seconds in [30, 10, 20] as [Int64] {
@@ -49,7 +49,7 @@ struct VirtualEventLoopTests {
         #expect(loop.pending == (0, 0))
     }
 
-    @Test func theLoopRunsUntilAConditionHolds() throws {
+    @Test func `The loop runs until a condition holds`() throws {
         let loop = VirtualEventLoop()
         let notes = Notes()
         loop.schedule(at: loop.now + .seconds(5)) { notes.all.append("five") }
@@ -59,7 +59,7 @@ struct VirtualEventLoopTests {
         #expect(loop.now == Moment(nanoseconds: 5_000_000_000))
     }
 
-    @Test func anEndlessLoopOfWorkIsAFailure() {
+    @Test func `An endless loop of work is a failure`() {
         let loop = VirtualEventLoop(workLimit: 100)
         @Sendable func again() { loop.execute(again) }
         again()
@@ -67,14 +67,14 @@ struct VirtualEventLoopTests {
         #expect(error?.description.contains("still busy after 100 pieces of work") == true)
     }
 
-    @Test func aTimerThatRepeatsItselfIsNeverIdle() {
+    @Test func `A timer that repeats itself is never idle`() {
         let loop = VirtualEventLoop(workLimit: 100)
         @Sendable func again() { loop.schedule(at: loop.now + .seconds(1), again) }
         again()
         #expect(throws: VirtualEventLoop.Livelock.self) { try loop.runUntilIdle() }
     }
 
-    @Test func tasksRunOnIt() async throws {
+    @Test func `Tasks run on it`() async throws {
         let loop = VirtualEventLoop()
         let notes = Notes()
         let task = Task(executorPreference: loop) {

@@ -4,7 +4,7 @@ import Worlds
 /// Runs whole simulated worlds in virtual time. `Violation.Rule` lists what they check.
 struct WorldTests {
     @Test(arguments: [3, 256, 264, 272] as [UInt64])
-    func aSeedDeterminesTheWholeRun(_ seed: UInt64) {
+    func `A seed determines the whole run`(_ seed: UInt64) {
         let first = World.run(seed: seed)
         let second = World.run(seed: seed, keepingLog: true)
         #expect(first.hash == second.hash)
@@ -16,7 +16,7 @@ struct WorldTests {
 
     /// Every rule holds in 40 worlds, and the events that the worlds are for happen often in them. `make test-release`
     /// runs 1,000 more in a release build, which is ten times as fast.
-    @Test func everyRuleIsTestedAndHolds() {
+    @Test func `Every rule is tested and holds`() {
         var counts = WorldCounts()
         for seed in 1_000..<1_040 {
             let report = World.run(seed: UInt64(seed))
@@ -51,7 +51,7 @@ struct WorldTests {
 
     /// Four times 50 pairs.
     @Test(arguments: 0..<4)
-    func twoInvitationsEndWithOneLink(_ portion: Int) {
+    func `Two invitations end with one link`(_ portion: Int) {
         for seed in 0..<50 {
             let report = World.doubleInvitation(seed: UInt64(portion * 50 + seed))
             if let finding = report.finding { Issue.record(finding) }
@@ -60,14 +60,14 @@ struct WorldTests {
     }
 
     @Test(arguments: [1, 2] as [UInt64])
-    func fiftyRestartsLeaveNoStalePeer(_ seed: UInt64) {
+    func `Fifty restarts leave no stale peer`(_ seed: UInt64) {
         let report = World.restarts(seed: seed)
         if let finding = report.finding { Issue.record(finding) }
         #expect(report.counts.kills == 50)
         #expect(report.counts.restarts == 50)
     }
 
-    @Test func everySessionExchangesMessagesWithEveryOther() {
+    @Test func `Every session exchanges messages with every other`() {
         let report = World.mesh(of: 30)
         if let finding = report.finding { Issue.record(finding) }
         #expect(report.counts.conversations == 30 * 29)

@@ -21,7 +21,7 @@ struct SystemBusTests {
 
     // MARK: Calls
 
-    @Test func aMethodCallReturnsItsResultOrError() throws {
+    @Test func `A method call returns its result or error`() throws {
         let room = try BusRoom()
         let bus = try room.connect()
         room.callMethod("owner", bus, BusRoom.method("GetNameOwner"), [.text("org.freedesktop.DBus")])
@@ -33,7 +33,7 @@ struct SystemBusTests {
         room.call { bus.close() }
     }
 
-    @Test func anInvalidCallFailsInALaterTurn() throws {
+    @Test func `An invalid call fails in a later turn`() throws {
         let room = try BusRoom()
         let bus = try room.connect()
         room.call {
@@ -49,7 +49,7 @@ struct SystemBusTests {
         room.call { bus.close() }
     }
 
-    @Test func aCallTimesOutWithoutAnAnswer() throws {
+    @Test func `A call times out without an answer`() throws {
         let room = try BusRoom()
         let (server, client) = (try named(in: room), try room.connect())
         let kept = Kept()
@@ -67,7 +67,7 @@ struct SystemBusTests {
         room.call { for bus in [server, client] { bus.close() } }
     }
 
-    @Test func valuesOfEveryKindArriveUnchanged() throws {
+    @Test func `Values of every kind arrive unchanged`() throws {
         let room = try BusRoom()
         let (server, client) = (try named(in: room), try room.connect())
         let kept = Kept()
@@ -96,7 +96,7 @@ struct SystemBusTests {
 
     // MARK: Signals
 
-    @Test func aSignalIsDeliveredToItsSubscribers() throws {
+    @Test func `A signal is delivered to its subscribers`() throws {
         let room = try BusRoom()
         let bus = try room.connect()
         room.call {
@@ -118,7 +118,7 @@ struct SystemBusTests {
 
     // MARK: Objects
 
-    @Test func anObjectAnswersNowLaterOrNotAtAll() throws {
+    @Test func `An object answers now later or not at all`() throws {
         let room = try BusRoom()
         let (server, client) = (try named(in: room), try room.connect())
         let kept = Kept()
@@ -156,7 +156,7 @@ struct SystemBusTests {
         room.call { for bus in [server, client] { bus.close() } }
     }
 
-    @Test func requestsAndObjectsMayOutliveTheirBus() throws {
+    @Test func `Requests and objects may outlive their bus`() throws {
         let room = try BusRoom()
         let (server, client) = (try named(in: room), try room.connect())
         let kept = Kept()
@@ -182,7 +182,7 @@ struct SystemBusTests {
 
     // MARK: Ends
 
-    @Test func aLostBusIsReportedOnce() throws {
+    @Test func `A lost bus is reported once`() throws {
         let room = try BusRoom()
         let bus = try room.connect()
         room.callMethod("sync", bus, BusRoom.method("GetId"))
@@ -196,7 +196,7 @@ struct SystemBusTests {
         #expect(!room.notes.contains { $0.hasPrefix("after") })
     }
 
-    @Test func nothingIsReportedAfterTheClose() throws {
+    @Test func `Nothing is reported after the close`() throws {
         let room = try BusRoom()
         let bus = try room.connect()
         room.call {
@@ -215,7 +215,7 @@ struct SystemBusTests {
         room.call { other.close() }
     }
 
-    @Test func connectingToAMissingBusFails() throws {
+    @Test func `Connecting to a missing bus fails`() throws {
         let room = try BusRoom()
         room.daemon.stop()
         #expect(throws: BusFault.self) { try room.connect() }

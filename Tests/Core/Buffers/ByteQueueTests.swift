@@ -3,7 +3,7 @@ import Testing
 @testable import NighCore
 
 @Suite struct ByteSliceTests {
-    @Test func aSliceHoldsTheBytesItWasMadeOf() {
+    @Test func `A slice holds the bytes it was made of`() {
         #expect(ByteSlice([1, 2, 3]).bytes == [1, 2, 3])
         #expect(ByteSlice([UInt8]()).bytes == [])
         #expect(ByteSlice([UInt8]()).isEmpty)
@@ -11,7 +11,7 @@ import Testing
         #expect(ByteSlice([9, 8, 7].lazy.map { $0 + 1 }).bytes == [10, 9, 8], "also of what lies nowhere")
     }
 
-    @Test func partsShareTheChunkAndCopiesDoNot() {
+    @Test func `Parts share the chunk and copies do not`() {
         let whole = ByteSlice(Array(0..<10))
         let part = whole[2..<6]
         #expect(part.bytes == [2, 3, 4, 5])
@@ -23,13 +23,13 @@ import Testing
         #expect(copy.chunk.capacity == 4, "a copy keeps no large chunk in memory")
     }
 
-    @Test func slicesWithEqualBytesAreEqual() {
+    @Test func `Slices with equal bytes are equal`() {
         #expect(ByteSlice([1, 2]) == ByteSlice([0, 1, 2])[1..<3])
         #expect(ByteSlice([1, 2]) != ByteSlice([1, 3]))
         #expect(ByteSlice([1, 2]) != ByteSlice([1, 2, 3]))
     }
 
-    @Test func onlyAdjacentSlicesOfOneChunkAreJoined() {
+    @Test func `Only adjacent slices of one chunk are joined`() {
         let whole = ByteSlice(Array(0..<10))
         #expect(whole[0..<3].joined(with: whole[3..<7])?.bytes == [0, 1, 2, 3, 4, 5, 6])
         #expect(whole[0..<3].joined(with: whole[4..<7]) == nil, "a gap")
@@ -37,14 +37,14 @@ import Testing
         #expect(whole[0..<3].joined(with: ByteSlice([3, 4])) == nil, "another chunk")
     }
 
-    @Test func aThrownErrorKeepsItsType() {
+    @Test func `A thrown error keeps its type`() {
         struct Fault: Error, Equatable {}
         #expect(throws: Fault()) { try ByteSlice([1]).withUnsafeBytes { _ throws(Fault) in throw Fault() } }
     }
 }
 
 @Suite struct ByteQueueTests {
-    @Test func adjacentSlicesAreMerged() {
+    @Test func `Adjacent slices are merged`() {
         let whole = ByteSlice(Array(0..<100))
         var queue = ByteQueue()
         for start in stride(from: 0, to: 100, by: 10) { queue.append(whole[start..<start + 10]) }
@@ -54,7 +54,7 @@ import Testing
         #expect(queue.first == whole)
     }
 
-    @Test func aSliceIsSplitWhereAWriteStopped() {
+    @Test func `A slice is split where a write stopped`() {
         var queue = ByteQueue()
         queue.append(ByteSlice([1, 2, 3, 4, 5]))
         queue.append(ByteSlice([6, 7]))
@@ -67,7 +67,7 @@ import Testing
         #expect(queue.isEmpty && queue.sliceCount == 0 && queue.popFirst() == nil)
     }
 
-    @Test func drainedChunksAreReleased() {
+    @Test func `Drained chunks are released`() {
         var queue = ByteQueue()
         weak var chunk: Chunk?
         do {
@@ -82,7 +82,7 @@ import Testing
     }
 
     @Test(arguments: 0..<20 as Range<UInt64>)
-    func aByteQueueBehavesLikeAnArrayOfBytes(seed: UInt64) {
+    func `A byte queue behaves like an array of bytes`(seed: UInt64) {
         var random = SeededGenerator(seed: seed)
         var source = Source()
         var queue = ByteQueue()
@@ -144,7 +144,7 @@ import Testing
 
 @Suite struct RingTests {
     @Test(arguments: 0..<20 as Range<UInt64>)
-    func aRingBehavesLikeAnArray(seed: UInt64) {
+    func `A ring behaves like an array`(seed: UInt64) {
         var random = SeededGenerator(seed: seed)
         var ring = Ring<Int>()
         var reference: [Int] = []
@@ -175,7 +175,7 @@ import Testing
         #expect(ring.isEmpty && ring.popFirst() == nil && ring.popLast() == nil && ring.first == nil)
     }
 
-    @Test func itemsThatLeaveTheRingAreReleased() {
+    @Test func `Items that leave the ring are released`() {
         final class Witness {}
         var ring = Ring<Witness>()
         weak var front: Witness?
@@ -192,7 +192,7 @@ import Testing
         #expect(back == nil)
     }
 
-    @Test func aCopyKeepsItsOwnContent() {
+    @Test func `A copy keeps its own content`() {
         var ring = Ring<Int>()
         for number in 0..<20 { ring.append(number) }
         var copy = ring

@@ -4,12 +4,12 @@ import Testing
 
 @Suite struct ChunkTests {
     /// The memory behind a chunk belongs to something else, so an attempt to write there must stop the program.
-    @Test func claimingMoreThanTheCapacityStopsTheProgram() async {
+    @Test func `Claiming more than the capacity stops the program`() async {
         await #expect(processExitsWith: .failure) { _ = Chunk(capacity: 8).claim(9) }
         await #expect(processExitsWith: .failure) { _ = Chunk(capacity: 8).claim(-1) }
     }
 
-    @Test func aChunkFillsFromItsFront() {
+    @Test func `A chunk fills from its front`() {
         let chunk = Chunk(capacity: 8)
         #expect(chunk.room == 8 && chunk.filled == 0)
         [1, 2, 3].withUnsafeBytes { chunk.append(UnsafeRawBufferPointer(rebasing: $0[..<1])) }
@@ -21,7 +21,7 @@ import Testing
         #expect(chunk.slice(from: chunk.filled).isEmpty)
     }
 
-    @Test func aChunkWithoutReadersIsReused() {
+    @Test func `A chunk without readers is reused`() {
         var pool = ChunkPool(chunkSize: 16, keepAtMost: 1)
         let chunk = pool.take()
         chunk.append([1, 2, 3])
@@ -31,7 +31,7 @@ import Testing
         #expect(ObjectIdentifier(again) == place && again.filled == 0)
     }
 
-    @Test func aChunkWithAReaderIsNotReused() {
+    @Test func `A chunk with a reader is not reused`() {
         var pool = ChunkPool(chunkSize: 16, keepAtMost: 4)
         let chunk = pool.take()
         chunk.append([UInt8(5)])
@@ -43,7 +43,7 @@ import Testing
         #expect(next !== slice.chunk)
     }
 
-    @Test func aPoolKeepsNoMoreThanItsLimitAndNoOtherSizes() {
+    @Test func `A pool keeps no more than its limit and no other sizes`() {
         var pool = ChunkPool(chunkSize: 16, keepAtMost: 2)
         weak var stranger: Chunk?
         do {
@@ -63,8 +63,8 @@ import Testing
         #expect(pool.take().capacity == 16)
     }
 
-    @Test("A large block that is read into begins with a page; one that is written lies behind the headers")
-    func placement() {
+    @Test
+    func `A large block that is read into begins with a page; one that is written lies behind the headers`() {
         func offset(_ chunk: Chunk) -> Int { Int(bitPattern: chunk.base) % 4_096 }
         for size in [64 << 10, (64 << 10) + 1, 1 << 20] {
             var pool = ChunkPool(chunkSize: size, keepAtMost: 1, .forReading)
@@ -73,10 +73,8 @@ import Testing
         }
     }
 
-    @Test(
-        "A block has all its bytes, wherever it lies",
-        arguments: [0, 1, (64 << 10) - 1, 64 << 10, 300_000], [Chunk.Placement.forReading, .forMessages])
-    func bytes(_ size: Int, _ placement: Chunk.Placement) {
+    @Test(arguments: [0, 1, (64 << 10) - 1, 64 << 10, 300_000], [Chunk.Placement.forReading, .forMessages])
+    func `A block has all its bytes, wherever it lies`(_ size: Int, _ placement: Chunk.Placement) {
         let chunk = Chunk(capacity: size, placement)
         let content = (0..<size).map { UInt8(truncatingIfNeeded: $0 &* 7) }
         content.withUnsafeBytes { chunk.append($0) }
@@ -97,7 +95,7 @@ import Testing
         return ObjectIdentifier(chunk)
     }
 
-    @Test func aRecycledChunkIsEmpty() {
+    @Test func `A recycled chunk is empty`() {
         let chunk = Chunk(capacity: 1_000)
         _ = chunk.claim(700)
         chunks.recycle(chunk)
@@ -109,7 +107,7 @@ import Testing
         #expect(chunk.filled == 700)
     }
 
-    @Test func aChunkThatIsReadWaitsForItsLastReader() {
+    @Test func `A chunk that is read waits for its last reader`() {
         var slice: ByteSlice? = ByteSlice([UInt8](repeating: 3, count: 50_000))
         if let slice { chunks.recycle(slice.chunk) }
         #expect(chunks.takeIfKept(50_000) == nil)
@@ -118,7 +116,7 @@ import Testing
         #expect(chunks.takeIfKept(50_000) != nil)
     }
 
-    @Test func atMostHalfIsWasted() {
+    @Test func `At most half is wasted`() {
         recycleOne(100_000)
         #expect(chunks.takeIfKept(100_001) == nil)
         #expect(chunks.takeIfKept(49_999) == nil)
@@ -126,7 +124,7 @@ import Testing
         #expect(chunks.take(30_000).capacity == 30_000)
     }
 
-    @Test func keptChunksStayWithinTheLimits() {
+    @Test func `Kept chunks stay within the limits`() {
         for size in [10_000, 30_000, 40_000, 50_000, 60_000] { recycleOne(size) }
         #expect(chunks.extent == (LargeChunks.countLimit, 180_000))
         #expect(chunks.takeIfKept(10_000) == nil, "the oldest went")
@@ -140,14 +138,14 @@ import Testing
         #expect(chunks.extent == (1, LargeChunks.byteLimit))
     }
 
-    @Test func aChunkRecycledTwiceIsKeptOnce() {
+    @Test func `A chunk recycled twice is kept once`() {
         let chunk = Chunk(capacity: 100)
         chunks.recycle(chunk)
         chunks.recycle(chunk)
         #expect(chunks.extent == (1, 100))
     }
 
-    @Test func chunksThatStayInUseAreReplaced() {
+    @Test func `Chunks that stay in use are replaced`() {
         let stored = (0..<LargeChunks.countLimit).map { _ in Chunk(capacity: 20_000) }
         for chunk in stored { chunks.recycle(chunk) }
         recycleOne(20_000)
@@ -157,7 +155,7 @@ import Testing
         withExtendedLifetime(stored) {}
     }
 
-    @Test func unusedChunksAreReleased() {
+    @Test func `Unused chunks are released`() {
         #expect(chunks.isEmpty)
         recycleOne(20_000)
         #expect(chunks.takeIfKept(20_000) != nil)
@@ -170,7 +168,7 @@ import Testing
         #expect(chunks.isEmpty)
     }
 
-    @Test func aReceivedMessageIsPassedOnWithoutACopyAndAPartOfItWithOne() {
+    @Test func `A received message is passed on without a copy and a part of it with one`() {
         let chunk = Chunk(capacity: 40_000)
         for index in 0..<40_000 { chunk.claim(1).storeBytes(of: UInt8(index & 0xFF), as: UInt8.self) }
         let message = chunk.slice(from: 0)
@@ -189,7 +187,7 @@ import Testing
         #expect(part == message[20_001..<40_000])
     }
 
-    @Test func foreignBytesAreCopied() {
+    @Test func `Foreign bytes are copied`() {
         recycleOne(30_000)
         let bytes = [UInt8](repeating: 9, count: 25_000)
         let slice = bytes.withUnsafeBytes { chunks.slice(of: $0) }

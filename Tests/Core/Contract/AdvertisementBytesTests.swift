@@ -11,14 +11,14 @@ struct AdvertisementBytesTests {
             info: try DiscoveryInfo(info))
     }
 
-    @Test("are read back as the same advertisement", arguments: [[:], ["table": "open", "empty": ""]])
-    func isReadAgain(info: [String: String]) throws {
+    @Test(arguments: [[:], ["table": "open", "empty": ""]]) func `are read back as the same advertisement`(
+        info: [String: String]
+    ) throws {
         let advertisement = try Self.advertisement(info: info)
         #expect(Advertisement(bytes: advertisement.bytes) == advertisement)
     }
 
-    @Test("name a peer with a blank name by its short PeerID")
-    func blankName() throws {
+    @Test func `name a peer with a blank name by its short PeerID`() throws {
         var bytes = try Self.advertisement().bytes
         let name = Array("K\u{FC}che 2".utf8)
         let start = try #require(bytes.indices.first { bytes[$0...].starts(with: name) })
@@ -26,8 +26,10 @@ struct AdvertisementBytesTests {
         #expect(Advertisement(bytes: bytes)?.name.description == Self.peer.short)
     }
 
-    @Test("say that the peer is full with a key without a value, which readers of earlier versions skip")
-    func full() throws {
+    @Test
+    func `say that the peer is full with a key without a value, which readers of earlier versions skip`()
+        throws
+    {
         var advertisement = try Self.advertisement(info: ["table": "open"])
         let before = advertisement.bytes
         advertisement.isFull = true
@@ -37,8 +39,8 @@ struct AdvertisementBytesTests {
         #expect(Advertisement(bytes: advertisement.bytes)?.info == advertisement.info)
     }
 
-    @Test("leave a program's own pair with the key full alone, and then say nothing about room")
-    func ownKey() throws {
+    @Test func `leave a program's own pair with the key full alone, and then say nothing about room`() throws
+    {
         for key in ["full", "FULL"] {
             var advertisement = try Self.advertisement(info: [key: "no"])
             let before = advertisement.bytes
@@ -49,8 +51,7 @@ struct AdvertisementBytesTests {
         }
     }
 
-    @Test("stay within their limit with the largest info")
-    func namesAreBounded() throws {
+    @Test func `stay within their limit with the largest info`() throws {
         var info = DiscoveryInfo.none
         for number in 0..<1_000 {
             guard let more = try? DiscoveryInfo(info.pairs.merging(["\(number)": ""]) { $1 }) else { break }
@@ -63,8 +64,7 @@ struct AdvertisementBytesTests {
         #expect(Advertisement(bytes: all.bytes) == all)
     }
 
-    @Test("are refused if any part is missing or wrong")
-    func invalidBytesAreRejected() throws {
+    @Test func `are refused if any part is missing or wrong`() throws {
         let bytes = try Self.advertisement(info: ["table": "open"]).bytes
         let pieceBorders = Set(bytes.indices.filter { Advertisement(bytes: Array(bytes[..<$0])) != nil })
         // Cut behind the identity, it is complete, but without the program's info.

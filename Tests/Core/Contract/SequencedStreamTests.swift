@@ -62,8 +62,9 @@ private struct SequencedPair {
 }
 
 @Suite struct SequencedStreamTests {
-    @Test("all bytes arrive in order in both directions, and then the end", arguments: [false, true])
-    func carries(resends: Bool) {
+    @Test(arguments: [false, true]) func `all bytes arrive in order in both directions, and then the end`(
+        resends: Bool
+    ) {
         var pair = SequencedPair(seed: 1, resends: resends)
         for count in [1, 250, 30_000, 3] {
             pair.write(count, at: 0)
@@ -78,10 +79,8 @@ private struct SequencedPair {
         #expect(pair.read[1] == pair.written[0] && pair.ends[1].isReadToEnd && pair.ends[0].isFinished)
     }
 
-    @Test(
-        "a stream that resends loses nothing on a channel that loses packets",
-        arguments: 0..<50 as Range<UInt64>)
-    func resends(seed: UInt64) {
+    @Test(arguments: 0..<50 as Range<UInt64>)
+    func `a stream that resends loses nothing on a channel that loses packets`(seed: UInt64) {
         var pair = SequencedPair(seed: seed, lossOneIn: Int(seed % 10) + 2, resends: true)
         for count in [400, 20_000, 1] {
             pair.write(count, at: 0)
@@ -94,8 +93,7 @@ private struct SequencedPair {
         #expect(pair.ends.allSatisfy { $0.isFinished && $0.isReadToEnd })
     }
 
-    @Test("without resending, a lost packet ends the stream and changes nothing that was read")
-    func failsOnLoss() {
+    @Test func `without resending, a lost packet ends the stream and changes nothing that was read`() {
         for seed in 0..<50 as Range<UInt64> {
             var pair = SequencedPair(seed: seed, lossOneIn: 20, resends: false)
             pair.write(30_000, at: 0)
@@ -110,8 +108,9 @@ private struct SequencedPair {
         }
     }
 
-    @Test("a writer stops at the reader's window and continues when it reads", arguments: [false, true])
-    func slowReader(resends: Bool) {
+    @Test(arguments: [false, true]) func `a writer stops at the reader's window and continues when it reads`(
+        resends: Bool
+    ) {
         var pair = SequencedPair(seed: 3, resends: resends)
         pair.isReading = [true, false]
         pair.write(10_000, at: 0)
@@ -123,8 +122,7 @@ private struct SequencedPair {
         #expect(pair.read[1] == pair.written[0])
     }
 
-    @Test("a reader that reads little at a time does not answer every packet")
-    func grantsRarely() {
+    @Test func `a reader that reads little at a time does not answer every packet`() {
         var pair = SequencedPair(seed: 4, resends: false)
         pair.write(100_000, at: 0)
         #expect(pair.settle() == nil)
@@ -132,8 +130,7 @@ private struct SequencedPair {
         #expect(pair.packetCount < needed * 3 / 2)
     }
 
-    @Test("more bytes than granted, bytes behind the end and cut packets end the stream")
-    func hostile() {
+    @Test func `more bytes than granted, bytes behind the end and cut packets end the stream`() {
         /// What becomes of a stream that gets these packets: a kind, a number and the rest.
         func failure(_ packets: (kind: UInt8, number: UInt64, rest: [UInt8])...) -> SequencedStream.Failure? {
             var end = SequencedPair(seed: 1, resends: false).ends[0]
@@ -161,8 +158,9 @@ private struct SequencedPair {
         #expect(end.receive(ByteSlice(SequencedStream.abort), at: .at(0)) == .aborted)
     }
 
-    @Test("what was lost is soon sent again, also if the pipe was closed before the channel took it")
-    func lostAfterClose() throws {
+    @Test func `what was lost is soon sent again, also if the pipe was closed before the channel took it`()
+        throws
+    {
         final class Channel: PacketChannel {
             private(set) var hasSentAll = false
             func hasPackets(_ pipe: SequencedPipe) {}

@@ -10,7 +10,7 @@ import Testing
         ("memory:name=a=b,empty=", "memory", ["name": "a=b", "empty": ""]),
         ("l2cap5", "l2cap5", [:]),
     ])
-    func aSpecHasASchemeAndOptions(text: String, scheme: String, options: [String: String]) throws {
+    func `A spec has a scheme and options`(text: String, scheme: String, options: [String: String]) throws {
         let spec = try TransportSpec(parsing: text)
         #expect(spec.scheme == scheme && spec.options == options)
         #expect(try TransportSpec(parsing: spec.description) == spec)
@@ -43,12 +43,12 @@ import Testing
         ),
         ("tcp:address=fe80::1,port=2,memory:name=x:y", ["tcp:address=fe80::1,port=2", "memory:name=x:y"]),
     ])
-    func aListIsSplitWhereATransportBegins(text: String, specs: [String]) throws {
+    func `A list is split where a transport begins`(text: String, specs: [String]) throws {
         #expect(try TransportSpec.list(parsing: text).map(\.description) == specs)
     }
 
     @Test(arguments: ["", ",", "tcp,", ",tcp", "port=1,tcp", "tcp,,memory", "tcp,port=1"])
-    func aListWithAGapOrALooseOptionIsRefused(text: String) {
+    func `A list with a gap or a loose option is refused`(text: String) {
         #expect(throws: NighError.self) { try TransportSpec.list(parsing: text) }
     }
 }
@@ -60,7 +60,7 @@ import Testing
         ("bluetooth://00:11:22:33:44:55", "bluetooth", "00:11:22:33:44:55"),
         ("memory://a://b", "memory", "a://b"),
     ])
-    func anAddressIsReadAndWritten(text: String, scheme: String, value: String) {
+    func `An address is read and written`(text: String, scheme: String, value: String) {
         let address = TransportAddress(text)
         #expect(address == TransportAddress(scheme: scheme, value: value))
         #expect(address?.description == text)
@@ -69,7 +69,7 @@ import Testing
     @Test(arguments: [
         "", "tcp", "tcp:", "tcp://", "://x", "TCP://x", "tcp:/x", "tcp:x", "1tcp://x", "t c://x", ":tcp://x",
     ])
-    func malformedAddressesAreRejected(text: String) {
+    func `Malformed addresses are rejected`(text: String) {
         #expect(TransportAddress(text) == nil)
     }
 }
@@ -85,7 +85,7 @@ import Testing
         entry("tcp", options: ["port": "where to listen", "interface": "which network"]), entry("memory"),
     ])
 
-    @Test func aSpecMakesItsTransport() throws {
+    @Test func `A spec makes its transport`() throws {
         let transport = try registry.make(TransportSpec(parsing: "tcp:port=4000"))
         #expect((transport as? IdleTransport)?.spec.options == ["port": "4000"])
         #expect(try registry.makeAll("memory,tcp:port=1,interface=lo").map(\.scheme) == ["memory", "tcp"])
@@ -104,7 +104,7 @@ import Testing
         #expect(error?.stage == .configuring && error?.description.contains(words) == true)
     }
 
-    @Test func anErrorOfTheFactoryIsPassedOn() {
+    @Test func `An error of the factory is passed on`() {
         let refusing = TransportRegistry.Entry(scheme: "radio", summary: "") { _ throws(NighError) in
             throw NighError(.starting, .unavailable("no antenna"))
         }
@@ -114,7 +114,7 @@ import Testing
         #expect(none?.advice == "none is registered")
     }
 
-    @Test func aThirdPartyTransportIsRegisteredOnce() throws {
+    @Test func `A third party transport is registered once`() throws {
         var registry = registry
         try registry.register(Self.entry("pigeon"))
         #expect(registry.entries.map(\.scheme) == ["memory", "pigeon", "tcp"])

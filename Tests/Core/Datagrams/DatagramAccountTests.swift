@@ -5,8 +5,8 @@ import Testing
 
 /// What the two sides of a path count: packets that have come, packets that were sent, and the pace that follows.
 @Suite struct DatagramAccountTests {
-    @Test("Of each number, the window of packet numbers admits one, as a set of the newest 1,024 does")
-    func replayWindow() {
+    @Test func `Of each number, the window of packet numbers admits one, as a set of the newest 1,024 does`()
+    {
         for seed in 0..<20 as Range<UInt64> {
             var random = SeededGenerator(seed: seed)
             var window = ReplayWindow()
@@ -28,8 +28,7 @@ import Testing
 
     // MARK: Receipts
 
-    @Test("Receipts are reported at once after 64 packets or 16 KiB, counted from the last report")
-    func due() {
+    @Test func `Receipts are reported at once after 64 packets or 16 KiB, counted from the last report`() {
         var receipts = PacketReceipts(now: .at(0))
         let manyPackets = [Int](repeating: 200, count: 64)
         let manyBytes = [10_000, 6_383, 1]
@@ -40,8 +39,9 @@ import Testing
         }
     }
 
-    @Test("Receipts are reported 50 ms after the first packet that calls for it; others do not postpone that")
-    func pause() {
+    @Test
+    func `Receipts are reported 50 ms after the first packet that calls for it; others do not postpone that`()
+    {
         var receipts = PacketReceipts(now: .at(0))
         #expect(receipts.deadline == .never)
         for moment in [5, 20, 54] as [Int64] {
@@ -84,8 +84,7 @@ import Testing
         DatagramContent.Report(highest: highest, delay: delay, received: received)
     }
 
-    @Test("Packets are lost if they have not come before a newer one, until they come late")
-    func loss() {
+    @Test func `Packets are lost if they have not come before a newer one, until they come late`() {
         var packets = Self.sent(30)
         let reports = [(9, 8), (19, 18), (21, 21)] as [(UInt64, UInt64)]
         let accounts = reports.map { packets.take(Self.report($0, received: $1), now: .at(40)) }
@@ -94,10 +93,10 @@ import Testing
         #expect(accounts.map { $0?.allLost } == [2, 2, 1])
     }
 
-    @Test(
-        "A report that is older than the last one, or claims what cannot be, is refused",
-        arguments: [(8, 8), (9, 7), (11, 13), (20, 9)] as [(UInt64, UInt64)])
-    func impossible(highest: UInt64, received: UInt64) {
+    @Test(arguments: [(8, 8), (9, 7), (11, 13), (20, 9)] as [(UInt64, UInt64)])
+    func `A report that is older than the last one, or claims what cannot be, is refused`(
+        highest: UInt64, received: UInt64
+    ) {
         var packets = Self.sent(20)
         let reports = [(9, 8), (highest, received), (9, 8), (19, 20)]
         let accounts = reports.map { packets.take(Self.report($0, received: $1), now: .at(30)) }
@@ -105,8 +104,9 @@ import Testing
         #expect(accounts.map { $0 != nil } == [true, false, true, true] && accounts[3]?.allLost == 0)
     }
 
-    @Test("A round trip takes the time since a packet left, less that for which the receiver kept its report")
-    func roundTrips() {
+    @Test
+    func `A round trip takes the time since a packet left, less that for which the receiver kept its report`()
+    {
         var packets = Self.sent(30)
         let reports = [(9, 19, 0), (19, 59, 25_000), (20, 59, 60_000)] as [(UInt64, Int64, UInt32)]
         let accounts = reports.map { highest, now, delay in
@@ -116,8 +116,8 @@ import Testing
         #expect(accounts.map { $0?.delay } == [.zero, .milliseconds(5), .zero])
     }
 
-    @Test("A round trip is compared with the quickest of ten seconds, and then no longer with that one")
-    func quickest() {
+    @Test func `A round trip is compared with the quickest of ten seconds, and then no longer with that one`()
+    {
         var packets = SentPackets()
         let trips = [(0, 10), (9_999, 30), (10_000, 30), (10_001, 35)] as [(Int64, Int64)]
         let delays = trips.enumerated().map { number, trip -> Moment.Span? in
@@ -128,8 +128,7 @@ import Testing
         #expect(delays == [.zero, .milliseconds(20), .zero, .milliseconds(5)])
     }
 
-    @Test("A packet tells nothing about the time if 256 more have left since")
-    func forgotten() {
+    @Test func `A packet tells nothing about the time if 256 more have left since`() {
         for (count, isKnown) in [(256, true), (257, false)] as [(Int64, Bool)] {
             var packets = Self.sent(count)
             let account = packets.take(Self.report(0, received: 1), now: .at(count))
@@ -159,8 +158,9 @@ import Testing
         }
     }
 
-    @Test("64,000 bytes leave at once, and then as many as the rate allows, however long the path has rested")
-    func burst() {
+    @Test
+    func `64,000 bytes leave at once, and then as many as the rate allows, however long the path has rested`()
+    {
         var bench = Bench()
         #expect(bench.pace.opensAt(64_000) == .at(0))
         #expect(bench.admits(64_000, 1) == [true, false])
@@ -172,8 +172,7 @@ import Testing
         #expect(bench.admits(10_000, at: opening) == [true])
     }
 
-    @Test("The rate becomes twice what the path has delivered, while nothing is lost or late")
-    func growth() {
+    @Test func `The rate becomes twice what the path has delivered, while nothing is lost or late`() {
         // A report that comes within a round trip of the one before counts as one of a whole round trip.
         for (span, roundTrip) in [(10, 10), (1, 10), (10, 1)] as [(Int64, Int64)] {
             var bench = Bench()
@@ -189,8 +188,7 @@ import Testing
         #expect(bench.pace.rate == 1.5 * Self.firstRate)
     }
 
-    @Test("Delivered bytes are counted in packets, also if a message took several")
-    func parts() {
+    @Test func `Delivered bytes are counted in packets, also if a message took several`() {
         let rates = [(8_000, 8), (1_000, 1)].map { count, packets in
             var bench = Bench()
             for _ in 0..<8 { _ = bench.admits(count, packets: packets) }
@@ -200,8 +198,8 @@ import Testing
         #expect(rates[0] == rates[1] && rates[0] > 50e6)
     }
 
-    @Test("The rate grows only if half of it was used: by half at first, and by 5 % once it has fallen")
-    func use() {
+    @Test func `The rate grows only if half of it was used: by half at first, and by 5 % once it has fallen`()
+    {
         for hasFallen in [false, true] {
             // Half of what the rate allows in 10 ms.
             let half = hasFallen ? 8_750 : 12_500
@@ -236,8 +234,7 @@ import Testing
         }
     }
 
-    @Test("The rate falls at most once in 100 ms, and never below 32,000 bytes a second")
-    func slowing() {
+    @Test func `The rate falls at most once in 100 ms, and never below 32,000 bytes a second`() {
         var bench = Bench()
         func rateAfterLoss(at milliseconds: Int64) -> Double {
             bench.report(received: 5, lost: 5, at: milliseconds)
@@ -251,8 +248,8 @@ import Testing
         #expect(bench.pace.rate == 32e3)
     }
 
-    @Test("The rate never exceeds 4 billion bytes a second, of which those of 20 ms may leave at once")
-    func most() {
+    @Test func `The rate never exceeds 4 billion bytes a second, of which those of 20 ms may leave at once`()
+    {
         var bench = Bench()
         _ = bench.admits(64_000, packets: 64)
         bench.report(received: 10_000_000, roundTrip: 1, at: 1)

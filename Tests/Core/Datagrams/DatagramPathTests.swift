@@ -104,8 +104,7 @@ import Testing
         }
     }
 
-    @Test("is used once each side has answered over it, and not before")
-    func opening() {
+    @Test func `is used once each side has answered over it, and not before`() {
         let pair = Pair()
         #expect(pair.send([1]) == .notOpen)
         var isUp = false
@@ -120,8 +119,8 @@ import Testing
         #expect(pair.delivered[1] == [[1]])
     }
 
-    @Test("counts what passes, and nothing as lost, late, repeated, rejected or dropped if all is well")
-    func counts() {
+    @Test func `counts what passes, and nothing as lost, late, repeated, rejected or dropped if all is well`()
+    {
         let pair = Pair.open()
         let before = pair.packets[0].count
         for _ in 0..<20 {
@@ -144,10 +143,10 @@ import Testing
         }
     }
 
-    @Test(
-        "is no longer tried half a minute after it was blocked, until a ping or a message is to be sent",
-        arguments: [true, false])
-    func wanted(isPing: Bool) {
+    @Test(arguments: [true, false])
+    func `is no longer tried half a minute after it was blocked, until a ping or a message is to be sent`(
+        isPing: Bool
+    ) {
         let pair = Pair()
         pair.passes = { _, _, _ in false }
         pair.run(.seconds(40))
@@ -164,8 +163,8 @@ import Testing
         #expect(pair.ends[0].isOpen)
     }
 
-    @Test("is not checked again before a message if another one left less than 15 s ago, answered or not")
-    func recentlyUsed() {
+    @Test
+    func `is not checked again before a message if another one left less than 15 s ago, answered or not`() {
         let pair = Pair()
         pair.run(.milliseconds(14_900))
         pair.passes = { index, _, _ in index == 0 }
@@ -176,8 +175,7 @@ import Testing
         #expect(pair.delivered[1] == [[1], [2]])
     }
 
-    @Test("is checked again before a message if nothing has been sent or has come for 15 s")
-    func unused() {
+    @Test func `is checked again before a message if nothing has been sent or has come for 15 s`() {
         let pair = Pair.open()
         pair.run(.seconds(15))
         #expect(pair.send([1]) == .notOpen)
@@ -187,8 +185,7 @@ import Testing
         #expect(pair.delivered[1] == [[2]])
     }
 
-    @Test("pads a ping by as many bytes as were asked for, up to the longest packet in use")
-    func padding() {
+    @Test func `pads a ping by as many bytes as were asked for, up to the longest packet in use`() {
         let pair = Pair.open()
         let before = pair.packets[0].count
         for padding in [0, 100, 10_000] { pair.ping(padding: padding) }
@@ -198,10 +195,8 @@ import Testing
         #expect(pair.ends[0].takePingResults().count == 3)
     }
 
-    @Test(
-        "delivers nothing that is repeated, forged, cut short, or sealed for another path",
-        arguments: [0, 1, 2, 3])
-    func hostilePackets(_ seed: UInt64) {
+    @Test(arguments: [0, 1, 2, 3])
+    func `delivers nothing that is repeated, forged, cut short, or sealed for another path`(_ seed: UInt64) {
         let pair = Pair.open()
         for number in 0..<50 as Range<UInt8> {
             pair.send([number])
@@ -268,8 +263,7 @@ import Testing
         #expect(pair.delivered[0].last == [5])
     }
 
-    @Test("answers pings from a new address with no more bytes than came from it")
-    func answersElsewhere() {
+    @Test func `answers pings from a new address with no more bytes than came from it`() {
         let pair = Pair.open()
         let elsewhere = DatagramSource(9)
         pair.sources[0] = elsewhere
@@ -285,8 +279,9 @@ import Testing
         }
     }
 
-    @Test("follows both sides if they move at once, as soon as one packet arrives", arguments: [0, 1])
-    func movingBoth(_ sender: Int) {
+    @Test(arguments: [0, 1]) func `follows both sides if they move at once, as soon as one packet arrives`(
+        _ sender: Int
+    ) {
         let pair = Pair.open()
         pair.sources = [DatagramSource(8), DatagramSource(9)]
         // Of what was sent to the former places, one packet still arrives.
@@ -308,10 +303,8 @@ import Testing
         #expect(pair.packets[0].count + pair.packets[1].count < 60)
     }
 
-    @Test(
-        "finds how long packets may be, and sends messages in parts that fit",
-        arguments: [1_200, 1_400, 1_500, 5_000, 9_000])
-    func sizes(_ limit: Int) {
+    @Test(arguments: [1_200, 1_400, 1_500, 5_000, 9_000])
+    func `finds how long packets may be, and sends messages in parts that fit`(_ limit: Int) {
         let pair = Pair()
         pair.passes = { _, bytes, _ in bytes.count <= limit }
         pair.run(.seconds(1))
@@ -326,8 +319,7 @@ import Testing
         #expect(pair.ends[0].isOpen)
     }
 
-    @Test("sends shorter packets when longer ones no longer pass")
-    func blackHole() {
+    @Test func `sends shorter packets when longer ones no longer pass`() {
         let pair = Pair.open()
         let message = [UInt8](repeating: 1, count: 8_192)
         pair.send(message)
@@ -343,8 +335,7 @@ import Testing
         #expect(pair.ends[0].isOpen && pair.ends[0].longestPacket == 1_200)
     }
 
-    @Test("drops a message of which a part is lost, and delivers the next")
-    func lostParts() {
+    @Test func `drops a message of which a part is lost, and delivers the next`() {
         let pair = Pair.open()
         let longest = 4_100
         pair.passes = { _, bytes, _ in bytes.count <= longest }
@@ -365,8 +356,8 @@ import Testing
         #expect(pair.delivered[1].map { $0.first } == [2] && pair.delivered[1].first?.count == 8_192)
     }
 
-    @Test("keeps of a key's messages the newest while the path is full, and sends it as soon as it can")
-    func newest() {
+    @Test func `keeps of a key's messages the newest while the path is full, and sends it as soon as it can`()
+    {
         let pair = Pair.open()
         let filler = [UInt8](repeating: 0, count: 1_000)
         while pair.send(filler) == .queued { pair.run() }
@@ -380,10 +371,8 @@ import Testing
         #expect(received.last == 9 && received == received.sorted() && Set(received).count == received.count)
     }
 
-    @Test(
-        "delivers messages of the order that their programs chose",
-        arguments: [DatagramOrder.unordered, .sequenced, .newest(key: 0)])
-    func orders(_ order: DatagramOrder) {
+    @Test(arguments: [DatagramOrder.unordered, .sequenced, .newest(key: 0)])
+    func `delivers messages of the order that their programs chose`(_ order: DatagramOrder) {
         let pair = Pair.open()
         var held: [[UInt8]] = []
         pair.passes = { index, bytes, _ in

@@ -5,8 +5,7 @@ import Testing
 
 /// What a path tries out: how long packets may be, where the other side is, and how long a ping takes.
 @Suite struct DatagramTrialTests {
-    @Test("The header of a packet has a connection and a number, and is missing if a byte of it is")
-    func header() {
+    @Test func `The header of a packet has a connection and a number, and is missing if a byte of it is`() {
         var packet = [UInt8](repeating: 0, count: 16)
         packet.withUnsafeMutableBytes {
             DatagramPacket.writeHeader(connection: 0x0102, number: 0x0304, to: $0)
@@ -29,8 +28,7 @@ import Testing
         PacketPings.Result(call: call, outcome: .failure(failure))
     }
 
-    @Test("Pings leave once and are answered once, and their round trip begins when they leave")
-    func answeredPing() {
+    @Test func `Pings leave once and are answered once, and their round trip begins when they leave`() {
         var pings = PacketPings()
         pings.add(Self.ping(3), token: 7, now: .at(0))
         let isAnsweredEarly = pings.answered(7, now: .at(10))
@@ -42,8 +40,8 @@ import Testing
         #expect(!pings.hasResults && pings.count == 0)
     }
 
-    @Test("Pings fail after 5 s: as lost if they have left, and as blocked if they still wait for the path")
-    func timeout() {
+    @Test
+    func `Pings fail after 5 s: as lost if they have left, and as blocked if they still wait for the path`() {
         var pings = PacketPings()
         #expect(pings.deadline == .never)
         pings.add(Self.ping(1), token: 1, now: .at(0))
@@ -58,8 +56,7 @@ import Testing
         #expect(pings.takeResults() == [Self.failure(2, .blocked)] && pings.deadline == .never)
     }
 
-    @Test("Pings that wait fail when the path is blocked, and those that have left stay under way")
-    func block() {
+    @Test func `Pings that wait fail when the path is blocked, and those that have left stay under way`() {
         var pings = PacketPings()
         pings.add(Self.ping(1), token: 1, now: .at(0))
         _ = pings.depart(now: .at(0))
@@ -78,10 +75,8 @@ import Testing
         return sizes
     }
 
-    @Test(
-        "The search tries one length after another, up to what both sides take",
-        arguments: [1_200, 1_391, 1_392, 1_471, 1_472, 8_952])
-    func lengths(limit: Int) {
+    @Test(arguments: [1_200, 1_391, 1_392, 1_471, 1_472, 8_952])
+    func `The search tries one length after another, up to what both sides take`(limit: Int) {
         var sizes = Self.sizes(limit: limit)
         var tried: [Int] = []
         var probe = sizes.begin(token: 0, now: .at(0))
@@ -94,8 +89,8 @@ import Testing
         #expect(sizes.hasBegun && sizes.deadline == .never)
     }
 
-    @Test("The search sends a probe three times, 250 ms apart, and takes no answer once it has given up")
-    func tries() {
+    @Test
+    func `The search sends a probe three times, 250 ms apart, and takes no answer once it has given up`() {
         var sizes = Self.sizes(limit: 8_952)
         let probe = sizes.begin(token: 7, now: .at(0))
         #expect(probe == PacketSizes.Probe(length: 1_392, token: 7))
@@ -152,8 +147,7 @@ import Testing
         }
     }
 
-    @Test("Packets go to the place of the offer until another one has answered")
-    func answer() throws {
+    @Test func `Packets go to the place of the offer until another one has answered`() throws {
         var moved = Moved()
         #expect(moved.destination.place == home && moved.destination.hasCandidate)
         let probe = moved.probe()
@@ -181,8 +175,7 @@ import Testing
         #expect(moved.destination.answerPlace(elsewhere, byteCount: 1) == elsewhere)
     }
 
-    @Test("Packets stay where they went if packets come from there again")
-    func back() throws {
+    @Test func `Packets stay where they went if packets come from there again`() throws {
         var moved = Moved()
         let probe = moved.probe()
         moved.note(home, 50)
@@ -191,8 +184,8 @@ import Testing
         #expect(!isMoved && moved.destination.place == home)
     }
 
-    @Test("A third place is asked with another token, and with no more bytes than came from it")
-    func third() throws {
+    @Test func `A third place is asked with another token, and with no more bytes than came from it`() throws
+    {
         var moved = Moved()
         let first = moved.probe()
         let last = DatagramSource(3)

@@ -24,8 +24,7 @@ import Testing
 
     /// So a bulk transfer, or a file in a stream, delays the main lane by one turn only. All frames have 1,000 bytes
     /// here, and the last one of a turn may exceed it.
-    @Test("take turns of 64 KiB, 16 KiB and 16 KiB while each has more to send")
-    func turns() throws {
+    @Test func `take turns of 64 KiB, 16 KiB and 16 KiB while each has more to send`() throws {
         var (own, peer) = (Frames.hello(seed: 1), Frames.hello(seed: 2))
         own.streams = StreamTerms(streams: 100, window: 10_000)
         peer.streams = own.streams

@@ -7,7 +7,7 @@ import Testing
         try ByteSlice(bytes).withUnsafeBytes { raw throws(WireError) in try lane.append(raw)?.bytes }
     }
 
-    @Test func largeMessagesAreAssembledFromAnyPieces() throws {
+    @Test func `Large messages are assembled from any pieces`() throws {
         var generator = SeededGenerator(seed: 1)
         var lane = ReceiveLane(chunks: LargeChunks())
         for size in [1, 2, 100, 256 << 10, (256 << 10) + 1, 900_000] {
@@ -47,7 +47,7 @@ import Testing
     }
 
     /// A sender may announce much and send little. A message that is broken off gives back what it had.
-    @Test func theMemoryOfALargeMessageGrowsWithTheBytesThatHaveCome() throws {
+    @Test func `The memory of a large message grows with the bytes that have come`() throws {
         let announced = 6_291_456
         let cases: [(size: Int, come: Int, held: Int)] = [
             (1_000, 1, 1_000), (announced, 1, 262_144), (announced, 262_144, 262_144),
@@ -79,14 +79,14 @@ import Testing
         #expect(lane.received == 0)
     }
 
-    @Test func onlyOneFrameMayExceedTheGrant() {
+    @Test func `Only one frame may exceed the grant`() {
         var lane = ReceiveLane(chunks: LargeChunks())
         #expect(lane.grant(window: 100, unread: 0) == 100)
         let isAllowed = [99, 1 + 50 + 8, 1].map { lane.count($0, frameLimit: 50) }
         #expect(isAllowed == [true, true, false])
     }
 
-    @Test func grantsNeverShrinkAndFollowWhatIsRead() {
+    @Test func `Grants never shrink and follow what is read`() {
         var lane = ReceiveLane(chunks: LargeChunks())
         #expect(lane.grant(window: 100, unread: 0) == 100)
         _ = lane.count(100, frameLimit: 50)
@@ -99,7 +99,7 @@ import Testing
         #expect(lane.grant(window: 100, unread: 90) == 140)
     }
 
-    @Test func aNewLinkDiscardsTheUnfinishedMessage() throws {
+    @Test func `A new link discards the unfinished message`() throws {
         var lane = ReceiveLane(chunks: LargeChunks())
         _ = lane.grant(window: 100, unread: 0)
         _ = lane.count(30, frameLimit: 50)
@@ -114,7 +114,7 @@ import Testing
         #expect(lane.received == 2)
     }
 
-    @Test func theMemoryOfReadMessagesIsReused() throws {
+    @Test func `The memory of read messages is reused`() throws {
         let chunks = LargeChunks()
         var lane = ReceiveLane(chunks: chunks)
         var used: Set<ObjectIdentifier> = []
@@ -132,7 +132,7 @@ import Testing
         #expect(used.count <= 2, "\(used.count) chunks where one message is unread")
     }
 
-    @Test func theMemoryOfAMessageThatWasBrokenOffIsReused() throws {
+    @Test func `The memory of a message that was broken off is reused`() throws {
         let chunks = LargeChunks()
         var lane = ReceiveLane(chunks: chunks)
         try lane.begin(size: 200_000, limit: 1 << 20)

@@ -139,7 +139,7 @@ private struct ModelledLane {
 
 @Suite struct SendLaneTests {
     /// Worlds check `isConsistent`, so it must be false when the counts are wrong.
-    @Test func anAcknowledgementOfAnUnsentMessageIsInconsistent() {
+    @Test func `An acknowledgement of an unsent message is inconsistent`() {
         var bench = LaneBench()
         bench.append(large: 3)
         #expect(bench.lane.isConsistent)
@@ -148,7 +148,7 @@ private struct ModelledLane {
     }
 
     @Test(arguments: 0..<60)
-    func aSendLaneBehavesLikeItsModel(seed: UInt64) throws {
+    func `A send lane behaves like its model`(seed: UInt64) throws {
         var generator = SeededGenerator(seed: seed)
         var model = ModelledLane()
         var granted: UInt64 = 0
@@ -202,7 +202,7 @@ private struct ModelledLane {
         (8_193, 16_384, 8_192, true), (16_384, 81_920, 16_384, false), (16_384, 81_920, 8_192, true),
         (16_384, 65_536, 16_384, true), (16_384, 65_540, 16_384, false),
     ])
-    func largePayloadsAreReferencedInsteadOfCopied(
+    func `Large payloads are referenced instead of copied`(
         count: Int, chunkSize: Int, pieceLimit: Int, isReferenced: Bool
     ) {
         let payload = ByteSlice([UInt8](repeating: 1, count: chunkSize))[0..<count]
@@ -210,7 +210,7 @@ private struct ModelledLane {
     }
 
     /// Header, size and kind have 9 bytes. If what is allowed ends there, nothing may follow.
-    @Test func theAnnouncementOfALargeMessageCountsWithItsKind() {
+    @Test func `The announcement of a large message counts with its kind`() {
         for kind in [nil, MessageKind(rawValue: 7)] {
             var bench = LaneBench(pieceLimit: 100)
             bench.append(large: 300, of: kind)
@@ -226,7 +226,7 @@ private struct ModelledLane {
         }
     }
 
-    @Test func aReferenceWithAKindTravelsInPiecesAlsoIfItFitsIntoAFrame() {
+    @Test func `A reference with a kind travels in pieces also if it fits into a frame`() {
         var bench = LaneBench(.bulk, pieceLimit: 100)
         bench.append(large: 100, of: MessageKind(rawValue: 7))
         bench.gather()
@@ -234,7 +234,7 @@ private struct ModelledLane {
         #expect(bench.queue.bytes == Frames.frame(.bulkBegin, [0, 0, 0, 100, 7]) + piece)
     }
 
-    @Test func noFrameBeginsOnceTheRoomIsUsedUp() {
+    @Test func `No frame begins once the room is used up`() {
         for (room, frames) in [(104, 1), (105, 2), (208, 2)] {
             var bench = LaneBench()
             for _ in 0..<5 { bench.append(100) }
@@ -242,7 +242,7 @@ private struct ModelledLane {
         }
     }
 
-    @Test func messagesThatLieDirectlyBehindAReferencedOneStayThemselves() {
+    @Test func `Messages that lie directly behind a referenced one stay themselves`() {
         var bench = LaneBench(pieceLimit: 1_000)
         let payload = [UInt8](repeating: 1, count: 300)
         let encoded = Frames.frame(.message, [2, 3])
@@ -253,7 +253,7 @@ private struct ModelledLane {
         #expect(bench.queue.bytes == Frames.frame(.message, payload) + encoded)
     }
 
-    @Test func nothingIsSentWithoutAGrant() {
+    @Test func `Nothing is sent without a grant`() {
         var bench = LaneBench()
         bench.append(1)
         for (budget, granted, given) in [(1_000, 0, 0), (0, .max, 0), (1_000, 1, 5)] as [(Int, UInt64, Int)] {
@@ -269,7 +269,7 @@ private struct ModelledLane {
 
     // MARK: Memory
 
-    @Test func chunksAreReusedInSteadyState() {
+    @Test func `Chunks are reused in steady state`() {
         var bench = LaneBench(small: 1_024)
         var chunks: Set<ObjectIdentifier> = []
         for count in stride(from: 8, through: 16_000 as UInt64, by: 8) {
@@ -282,7 +282,7 @@ private struct ModelledLane {
         #expect(chunks.count <= 3, "each turn took a new chunk: \(chunks.count)")
     }
 
-    @Test func theMemoryOfLargeCopiesIsReusedInSteadyState() {
+    @Test func `The memory of large copies is reused in steady state`() {
         let large = LargeChunks()
         var bench = LaneBench(chunks: large)
         var chunks: Set<ObjectIdentifier> = []
@@ -298,7 +298,7 @@ private struct ModelledLane {
         #expect(chunks.count <= 3, "\(chunks.count) chunks for two messages under way")
     }
 
-    @Test func payloadsOwnedByTheProgramAreNotRecycled() {
+    @Test func `Payloads owned by the program are not recycled`() {
         let large = LargeChunks()
         var bench = LaneBench(chunks: large)
         bench.append(large: 100_000)
@@ -307,7 +307,7 @@ private struct ModelledLane {
         #expect(large.isEmpty)
     }
 
-    @Test func aChunkAroundALargeMessageIsReused() {
+    @Test func `A chunk around a large message is reused`() {
         var bench = LaneBench(large: 1_024)
         bench.append(200)
         bench.append(large: 20_000, isCopy: true)
@@ -322,7 +322,7 @@ private struct ModelledLane {
         #expect(used == Set(again.map(ObjectIdentifier.init)))
     }
 
-    @Test func anEmptyLaneBeginsWithASmallChunkAndGoesOnInLargeOnes() {
+    @Test func `An empty lane begins with a small chunk and goes on in large ones`() {
         var bench = LaneBench(small: 256)
         // A message of 300 bytes does not fit into a small chunk. Each time, the lane is empty again.
         for (sizes, capacities) in [

@@ -6,10 +6,10 @@ import Testing
 @Suite("The pieces of streams") struct StreamPieceTests {
     private func bytes(_ count: Int, _ seed: Int = 0) -> [UInt8] { StreamPair.bytes(count, seed) }
 
-    @Test(
-        "are as long as both sides accept, but no longer than the chunk that streams share",
-        arguments: [(8_192, 8_192), (16_384, 16_380), (1 << 20, 16_380)])
-    func longest(accepted: Int, longest: Int) throws {
+    @Test(arguments: [(8_192, 8_192), (16_384, 16_380), (1 << 20, 16_380)])
+    func `are as long as both sides accept, but no longer than the chunk that streams share`(
+        accepted: Int, longest: Int
+    ) throws {
         let pair = StreamPair(window: 100_000, pieceLimit: accepted)
         let stream = try pair.odd.open("x")
         #expect(try stream.put(bytes(100_000)) == 100_000)
@@ -20,10 +20,10 @@ import Testing
     }
 
     /// A chunk has 16,384 bytes, and a frame of a stream has 8 bytes in front.
-    @Test(
-        "go to the next chunk if less than 1 KiB of them fits into the present one",
-        arguments: [(15_344, [1_024, 976]), (15_345, [2_000])])
-    func ends(before: Int, pieces: [Int]) throws {
+    @Test(arguments: [(15_344, [1_024, 976]), (15_345, [2_000])])
+    func `go to the next chunk if less than 1 KiB of them fits into the present one`(
+        before: Int, pieces: [Int]
+    ) throws {
         let pair = StreamPair(window: 100_000)
         let stream = try pair.odd.open("x")
         try stream.put(bytes(before))
@@ -33,10 +33,10 @@ import Testing
         #expect(pair.odd.frames.map { $0.count - 8 } == pieces)
     }
 
-    @Test(
-        "are kept as they came if they are full frames, and copied if they would hold far more memory",
-        arguments: [true, false])
-    func slices(isFull: Bool) throws {
+    @Test(arguments: [true, false])
+    func `are kept as they came if they are full frames, and copied if they would hold far more memory`(
+        isFull: Bool
+    ) throws {
         let pair = StreamPair(window: 100_000)
         let (outgoing, incoming) = try pair.open()
         // As TLS has it: a chunk of four records.
@@ -85,8 +85,7 @@ import Testing
         #expect(read == piece && (read.chunk === chunk) == stays)
     }
 
-    @Test("are read together if they were copied, as many as fit into a chunk")
-    func together() throws {
+    @Test func `are read together if they were copied, as many as fit into a chunk`() throws {
         let pair = StreamPair()
         let stream = try pair.odd.open("x")
         for count in [4_000, 4_000, 4_000, 4_000, 384, 1] {
@@ -98,8 +97,7 @@ import Testing
         #expect(lengths == [16_384, 1])
     }
 
-    @Test("that are dropped before they are sent are gone, and others follow")
-    func dropping() {
+    @Test func `that are dropped before they are sent are gone, and others follow`() {
         var queue = StreamFrameQueue(number: 1, frameRoom: 1_000, chunks: PeerPort.makeChunks())
         bytes(2_500).withUnsafeBytes { queue.append($0) }
         queue.removeAll()

@@ -6,8 +6,7 @@ import Testing
 @Suite("Streams") struct StreamTableTests {
     private func bytes(_ count: Int, _ seed: Int = 0) -> [UInt8] { StreamPair.bytes(count, seed) }
 
-    @Test("carry bytes in both directions, and each direction ends for itself")
-    func bothDirections() throws {
+    @Test func `carry bytes in both directions, and each direction ends for itself`() throws {
         let pair = StreamPair()
         let stream = try pair.odd.open("camera")
         #expect(try stream.put(bytes(5_000)) == 5_000)
@@ -54,8 +53,9 @@ import Testing
         }
     }
 
-    @Test("drop what waits for credit once the other side reads no more, also while this side leaves")
-    func stoppedWhileLeaving() throws {
+    @Test func `drop what waits for credit once the other side reads no more, also while this side leaves`()
+        throws
+    {
         let pair = StreamPair()
         let (stream, other) = try pair.open()
         // Two of these use up the credit and are on their way. The other side drops them, and grants no more.
@@ -69,8 +69,7 @@ import Testing
         #expect(pair.odd.table.isDrained)
     }
 
-    @Test("tell a loop of a failure once, and again only if it waits for that direction")
-    func notifying() throws {
+    @Test func `tell a loop of a failure once, and again only if it waits for that direction`() throws {
         let pair = StreamPair()
         let loop = VirtualEventLoop()
         let (stream, other) = try pair.open()
@@ -96,8 +95,9 @@ import Testing
         #expect(count == 3)
     }
 
-    @Test("take one turn each, so that a short one waits neither for a long one nor for a busy program")
-    func turns() throws {
+    @Test func `take one turn each, so that a short one waits neither for a long one nor for a busy program`()
+        throws
+    {
         let pair = StreamPair(window: 1 << 20)
         let (long, short) = (try pair.open().odd, try pair.open().odd)
         try long.put(bytes(1 << 20))
@@ -107,8 +107,7 @@ import Testing
         #expect(pair.even.opened[1].take().bytes == [7])
     }
 
-    @Test("fail at the limit of streams, until one of them is over on both sides")
-    func limit() throws {
+    @Test func `fail at the limit of streams, until one of them is over on both sides`() throws {
         let pair = StreamPair(streams: 2)
         let first = try pair.odd.open("1")
         try pair.odd.open("2")
@@ -123,8 +122,7 @@ import Testing
         try pair.odd.open("3")
     }
 
-    @Test("tell the reader why the writer gave up, after what had come before")
-    func cancelledWriting() throws {
+    @Test func `tell the reader why the writer gave up, after what had come before`() throws {
         let pair = StreamPair()
         let (stream, other) = try pair.open()
         try stream.put([1, 2])
@@ -140,8 +138,7 @@ import Testing
         #expect(stream.take().bytes == [5])
     }
 
-    @Test("tell the writer why the reader gave up")
-    func cancelledReading() throws {
+    @Test func `tell the writer why the reader gave up`() throws {
         let pair = StreamPair()
         let (stream, other) = try pair.open()
         try stream.put(bytes(10_000))
@@ -153,8 +150,9 @@ import Testing
         #expect(other.take().error == .streamCancelled("seen enough"))
     }
 
-    @Test("tell a side that prepares an answer that nobody waits for it, though it has read all")
-    func stoppedAfterTheEnd() async throws {
+    @Test func `tell a side that prepares an answer that nobody waits for it, though it has read all`()
+        async throws
+    {
         let pair = StreamPair()
         let (question, answer) = try pair.open()
         try question.put([1])
@@ -167,8 +165,9 @@ import Testing
         #expect(await reason.value?.cause == .streamCancelled("it takes too long"))
     }
 
-    @Test("stop waiting for the end of writing when this side finishes, or the task is cancelled")
-    func stoppedByThisSide() async throws {
+    @Test func `stop waiting for the end of writing when this side finishes, or the task is cancelled`()
+        async throws
+    {
         let pair = StreamPair()
         let stream = try pair.open().odd
         let cancelled = Task { await stream.stopped() }
@@ -179,8 +178,9 @@ import Testing
         #expect(await finished.value == nil)
     }
 
-    @Test("show that the link is lost, also those that are opened then, until there is another one")
-    func reconnecting() throws {
+    @Test func `show that the link is lost, also those that are opened then, until there is another one`()
+        throws
+    {
         let pair = StreamPair()
         let earlier = try pair.odd.open("earlier")
         pair.odd.table.isReconnecting = true
@@ -190,8 +190,7 @@ import Testing
         #expect(!earlier.isReconnecting && !later.isReconnecting)
     }
 
-    @Test("are cancelled when the program lets go of them, but what was finished arrives")
-    func letGo() throws {
+    @Test func `are cancelled when the program lets go of them, but what was finished arrives`() throws {
         let pair = StreamPair()
         for (number, isFinished) in [true, false].enumerated() {
             let stream = ByteStream(try pair.odd.table.open(named: "\(number)", for: .program))
@@ -210,10 +209,8 @@ import Testing
         #expect(!pair.odd.table.isDrained)
     }
 
-    @Test(
-        "carry every byte once and in order over links that are cut at any frame",
-        arguments: 1...40 as ClosedRange<UInt64>)
-    func cuts(_ seed: UInt64) throws {
+    @Test(arguments: 1...40 as ClosedRange<UInt64>)
+    func `carry every byte once and in order over links that are cut at any frame`(_ seed: UInt64) throws {
         var generator = SeededGenerator(seed: seed)
         let pair = StreamPair(streams: 3, window: generator.pick([1, 500, 20_000, 100_000]) ?? 1)
         var streams: [ByteStream] = []
@@ -256,8 +253,7 @@ import Testing
         #expect(pair.odd.table.isDrained && pair.even.table.isDrained)
     }
 
-    @Test("do not fill the memory for a peer that makes them answer and acknowledges nothing")
-    func unacknowledged() throws {
+    @Test func `do not fill the memory for a peer that makes them answer and acknowledges nothing`() throws {
         let pair = StreamPair(streams: 256, window: 1 << 20)
         // The other side opens streams and cancels them, for ever; each needs an answer.
         #expect(throws: WireError.malformed("more streams than were allowed")) {
@@ -272,8 +268,7 @@ import Testing
         #expect(pair.odd.table.unacknowledged <= (4 << 20) + (20 << 10))
     }
 
-    @Test("wait while 4 MiB of their frames are not acknowledged, and go on when some are")
-    func tooManyUnacknowledged() throws {
+    @Test func `wait while 4 MiB of their frames are not acknowledged, and go on when some are`() throws {
         let limit = 4 << 20
         let pair = StreamPair(window: 5 << 20)
         let stream = try pair.odd.open("x")
@@ -295,12 +290,11 @@ import Testing
 
     /// What a side may not do with a stream that the other side has opened, and to one that it has opened itself.
     @Test(
-        "end the link if the other side breaks a rule",
         arguments: [
             [.open(name: "again")], [.finish, .finish], [.cancel(reason: ""), .finish], [.release],
             [.credit(9_999)],
         ] as [[StreamControl]])
-    func violations(_ controls: [StreamControl]) throws {
+    func `end the link if the other side breaks a rule`(_ controls: [StreamControl]) throws {
         let pair = StreamPair()
         _ = try pair.open()
         #expect(throws: WireError.self) {
@@ -308,8 +302,7 @@ import Testing
         }
     }
 
-    @Test("end the link for frames of streams that are not open")
-    func unknown() throws {
+    @Test func `end the link for frames of streams that are not open`() throws {
         let controls: [(StreamControl, UInt32)] = [
             (.credit(1), 2), (.finish, 2), (.cancel(reason: ""), 2), (.stop(reason: ""), 2), (.release, 2),
             (.open(name: "x"), 4), (.open(name: "x"), 1),
@@ -322,8 +315,7 @@ import Testing
         }
     }
 
-    @Test("accept words about a stream that they have forgotten and the other side has not")
-    func forgotten() throws {
+    @Test func `accept words about a stream that they have forgotten and the other side has not`() throws {
         let pair = StreamPair()
         let (stream, other) = try pair.open()
         stream.finish()
@@ -336,8 +328,7 @@ import Testing
         #expect(throws: WireError.self) { try pair.even.receive(.finish, for: 1) }
     }
 
-    @Test("for files pass only to a side that accepts them, and say there what they are for")
-    func purposes() throws {
+    @Test func `for files pass only to a side that accepts them, and say there what they are for`() throws {
         let pair = StreamPair(for: [.files], odd: [])
         let files = try pair.odd.open("same name", for: .files)
         let own = try pair.odd.open("same name")
@@ -359,8 +350,7 @@ import Testing
         }
     }
 
-    @Test("wake their readers once for all that comes together")
-    func waking() async throws {
+    @Test func `wake their readers once for all that comes together`() async throws {
         let pair = StreamPair()
         let (outgoing, incoming) = try pair.open()
         async let first = incoming.read()
@@ -375,8 +365,7 @@ import Testing
         #expect(try await first?.count == 3_000)
     }
 
-    @Test("write control frames into the memory that they have")
-    func controlFrames() throws {
+    @Test func `write control frames into the memory that they have`() throws {
         let pair = StreamPair(streams: 64, window: 40)
         let names = (0..<60).map { String(repeating: "n", count: $0 * 37 % 256) }
         let streams = try names.map { try pair.odd.open($0) }
@@ -388,8 +377,7 @@ import Testing
         #expect(pair.even.opened.map { $0.take().error } == names.reversed().map { .streamCancelled($0) })
     }
 
-    @Test("refuse impossible counts")
-    func counts() throws {
+    @Test func `refuse impossible counts`() throws {
         let pair = StreamPair()
         try pair.odd.open("x")
         pair.odd.write()
@@ -399,8 +387,7 @@ import Testing
         #expect(throws: WireError.self) { try pair.odd.table.startLink(count: 2) }
     }
 
-    @Test("end with the reason for which the conversation ended, after what had come")
-    func ended() throws {
+    @Test func `end with the reason for which the conversation ended, after what had come`() throws {
         let pair = StreamPair()
         let (stream, other) = try pair.open()
         try stream.put([1])

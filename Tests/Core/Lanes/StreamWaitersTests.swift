@@ -14,8 +14,7 @@ import Testing
 
     /// Were the task resumed with the stream's lock held, the two threads would wait for each other in one of the first
     /// hundred rounds or so, and this test would never end.
-    @Test("may be cancelled by another thread while bytes come: neither thread stops")
-    func cancelledWhileWoken() async throws {
+    @Test func `may be cancelled by another thread while bytes come: neither thread stops`() async throws {
         let port = try pair.odd.open("stream").port
         let (rounds, last) = (Rounds(), 1_000)
         let thread = LoopThread()
@@ -39,8 +38,7 @@ import Testing
         thread.join()
     }
 
-    @Test("is resumed once, with all others that wait for the same")
-    func all() async throws {
+    @Test func `is resumed once, with all others that wait for the same`() async throws {
         let port = try pair.odd.open("stream").port
         let readers = (0..<3).map { _ in Task { await port.waitForBytes() } }
         let cancelled = Task { await port.waitForBytes() }

@@ -22,8 +22,7 @@ import Testing
         return written
     }
 
-    @Test("slow their own writer and no other while nobody reads")
-    func unread() throws {
+    @Test func `slow their own writer and no other while nobody reads`() throws {
         let pair = StreamPair()
         let (unread, other) = (try pair.open("unread"), try pair.open("read"))
         let written = try write(10_000, times: 10, to: unread.odd, of: pair)
@@ -43,10 +42,10 @@ import Testing
         #expect(read == written)
     }
 
-    @Test(
-        "grow for files while these come faster than they are read, and for nothing else",
-        arguments: [(StreamPurpose.files, 4), (.program, 1)])
-    func windows(of purpose: StreamPurpose, growth: Int) throws {
+    @Test(arguments: [(StreamPurpose.files, 4), (.program, 1)])
+    func `grow for files while these come faster than they are read, and for nothing else`(
+        of purpose: StreamPurpose, growth: Int
+    ) throws {
         let window = 100_000
         let pair = StreamPair(window: window, for: [.files])
         let (stream, other) = try pair.open(for: purpose)
@@ -61,8 +60,7 @@ import Testing
         #expect(most >= expected && most <= expected + 16_384, "\(most)")
     }
 
-    @Test("stay as they are while the program reads what comes, also for files")
-    func keepingUp() throws {
+    @Test func `stay as they are while the program reads what comes, also for files`() throws {
         let window = 100_000
         let pair = StreamPair(window: window, for: [.files])
         let (stream, other) = try pair.open(for: .files)
@@ -76,10 +74,10 @@ import Testing
         #expect(written >= 2 * window && written <= 2 * window + 16_384, "\(written)")
     }
 
-    @Test(
-        "double for files once half of what was granted has come and is not read, and not a byte earlier",
-        arguments: [(8_000, 40_000), (7_999, 24_000)])
-    func half(unread: Int, granted: Int) throws {
+    @Test(arguments: [(8_000, 40_000), (7_999, 24_000)])
+    func `double for files once half of what was granted has come and is not read, and not a byte earlier`(
+        unread: Int, granted: Int
+    ) throws {
         let pair = StreamPair(window: 16_000, for: [.files])
         let (stream, other) = try pair.open(for: .files)
         // Each is one frame, and is read by itself.
@@ -93,8 +91,7 @@ import Testing
         #expect(pair.even.wire.bytes == credit(granted))
     }
 
-    @Test("move on by what was read in small parts, with something written between")
-    func readsAndWrites() throws {
+    @Test func `move on by what was read in small parts, with something written between`() throws {
         let pair = StreamPair()
         let (stream, other) = try pair.open()
         for round in 0..<40 {
@@ -107,8 +104,9 @@ import Testing
         #expect(stream.take().bytes.count == 40)
     }
 
-    @Test("move on once a quarter of them was read, in one piece or several, and not a byte earlier")
-    func quarter() throws {
+    @Test func `move on once a quarter of them was read, in one piece or several, and not a byte earlier`()
+        throws
+    {
         let pair = StreamPair(window: 16_000)
         let (stream, other) = try pair.open()
         for (count, granted) in [
@@ -121,10 +119,10 @@ import Testing
         }
     }
 
-    @Test(
-        "may be exceeded by the last frame, but none may begin once all that was granted has come",
-        arguments: [(9, true), (10, false), (12, false)])
-    func overrun(come: Int, mayMoreCome: Bool) throws {
+    @Test(arguments: [(9, true), (10, false), (12, false)])
+    func `may be exceeded by the last frame, but none may begin once all that was granted has come`(
+        come: Int, mayMoreCome: Bool
+    ) throws {
         let side = StreamPair(window: 10).odd
         try side.receive(.open(name: "x"), for: 2)
         try side.receive(Frames.frame(.streamData, [0, 0, 0, 2] + bytes(come)))
@@ -139,8 +137,7 @@ import Testing
         }
     }
 
-    @Test("bound to the byte what waits to be sent")
-    func room() throws {
+    @Test func `bound to the byte what waits to be sent`() throws {
         let pair = StreamPair()
         let stream = try pair.odd.open("x")
         #expect(try (0..<3).map { _ in try stream.put(bytes(7_000)) } == [7_000, 3_000, 0])
@@ -151,10 +148,10 @@ import Testing
     }
 
     /// The first frame takes 16,376 bytes.
-    @Test(
-        "let a waiting writer go on once half of them is free, and not with the first frame",
-        arguments: [(32_752, true), (32_754, false)])
-    func waitingWriter(window: Int, goesOn: Bool) throws {
+    @Test(arguments: [(32_752, true), (32_754, false)])
+    func `let a waiting writer go on once half of them is free, and not with the first frame`(
+        window: Int, goesOn: Bool
+    ) throws {
         let pair = StreamPair(window: window)
         let loop = VirtualEventLoop()
         let stream = try pair.odd.open("x")
@@ -178,14 +175,15 @@ import Testing
 
     /// The size of a window of 256 KiB at first, after it got bytes for some seconds at this rate, in pieces of 16 KiB.
     @Test(
-        "of forwarded connections grow to what the link carries in two round trips, within limits",
         arguments: [
             // 2 MB in each round trip; a fast and long link; a slow one; a fast and short one.
             (100e6, .milliseconds(20), 2_000_000...4_194_304),
             (1e9, .milliseconds(200), 4_194_304...4_194_304), (2e5, .milliseconds(40), 262_144...262_144),
             (200e6, .init(nanoseconds: 500_000), 262_144...262_144),
         ] as [(Double, Moment.Span, ClosedRange<UInt64>)])
-    func followsLink(bytesPerSecond: Double, roundTrip: Moment.Span, expected: ClosedRange<UInt64>) {
+    func `of forwarded connections grow to what the link carries in two round trips, within limits`(
+        bytesPerSecond: Double, roundTrip: Moment.Span, expected: ClosedRange<UInt64>
+    ) {
         var window = StreamWindow(256 << 10, for: .forward)
         var now = Moment.at(0)
         while now < .at(10_000) {
@@ -197,8 +195,7 @@ import Testing
         #expect(expected.contains(window.size), "\(window.size)")
     }
 
-    @Test("do not grow beyond the room that they are given")
-    func boundedRoom() {
+    @Test func `do not grow beyond the room that they are given`() {
         var window = StreamWindow(100, for: .forward)
         func comes(at moment: Int64, room: UInt64) -> UInt64 {
             window.note(received: 100, at: .at(moment), roundTrip: .milliseconds(10), room: room)
@@ -207,8 +204,8 @@ import Testing
         #expect(comes(at: 20, room: 100) == 100 && window.size == 200 && window.growth == 100)
     }
 
-    @Test("grow only by what the windows of other streams leave, and give it back at their end")
-    func growthLimit() throws {
+    @Test func `grow only by what the windows of other streams leave, and give it back at their end`() throws
+    {
         let window = 1 << 20
         let pair = StreamPair(streams: 8, window: window, for: [.forward])
         for table in [pair.odd.table, pair.even.table] { table.linkChanged(roundTrip: .seconds(1)) }

@@ -32,16 +32,17 @@ import Testing
         return pair
     }
 
-    @Test("A session with a key of its own proves that it acts for an identity")
-    func genuine() throws {
+    @Test func `A session with a key of its own proves that it acts for an identity`() throws {
         let pair = try link(Self.session, hello(of: Self.session))
         #expect(pair.accepting.machine.provenPeer == Self.session.peerID)
         #expect(pair.accepting.machine.provenIdentity == Self.puma.peerID)
         #expect(pair.dialling.machine.provenIdentity == Self.lynx.peerID, "which has the identity's own key")
     }
 
-    @Test("A delegation for another key, service or incarnation, or with a changed signature, ends the link")
-    func forged() throws {
+    @Test
+    func `A delegation for another key, service or incarnation, or with a changed signature, ends the link`()
+        throws
+    {
         let mallory = Identity.ephemeral(seed: 4)
         let own = try #require(hello(of: Self.session).delegation)
         var changed = own.signature
@@ -70,8 +71,7 @@ import Testing
     }
 
     /// Each kind of thing that an identity signs begins in another way.
-    @Test("A signature that the identity made for something else is no delegation")
-    func otherSignatures() throws {
+    @Test func `A signature that the identity made for something else is no delegation`() throws {
         let incarnation: UInt64 = 7
         // What an introduction token signs, with the session in the place of the guest.
         var token = FieldWriter()
@@ -94,8 +94,7 @@ import Testing
     }
 
     /// Such a signature fits every statement, and nobody needs a private key for it.
-    @Test("A key of small order, or in a second encoding, is nobody's identity")
-    func unsoundKeys() throws {
+    @Test func `A key of small order, or in a second encoding, is nobody's identity`() throws {
         let rest = [UInt8](repeating: 0xff, count: 30)
         let keys: [[UInt8]] = [
             [1] + [UInt8](repeating: 0, count: 31), [UInt8](repeating: 0, count: 32), [0xec] + rest + [0x7f],
@@ -111,16 +110,14 @@ import Testing
         #expect(PeerID(publicKey: Self.puma.publicKey) == Self.puma.peerID)
     }
 
-    @Test("Without encryption a delegation is neither sent nor believed")
-    func plaintext() throws {
+    @Test func `Without encryption a delegation is neither sent nor believed`() throws {
         let pair = try link(Self.session, hello(of: Self.session), isPlain: true)
         #expect(pair.accepting.machine.phase == .open)
         #expect(pair.accepting.machine.peerHello?.delegation == nil)
         #expect(pair.accepting.machine.provenIdentity == nil)
     }
 
-    @Test("A hello keeps its delegation on the wire, and one that is cut short is malformed")
-    func wire() throws {
+    @Test func `A hello keeps its delegation on the wire, and one that is cut short is malformed`() throws {
         let hello = hello(of: Self.session)
         let delegation = try #require(hello.delegation)
         let bytes = hello.payload

@@ -48,7 +48,7 @@ import Testing
         (.seconds(8), .seconds(15)), (.nanoseconds(1), .nanoseconds(1)), (.seconds(-1), .seconds(-1)),
         (.seconds(Int64.max), .seconds(Int64.max)),
     ])
-    func noPeerIsLostBeforeItIsPinged(ask: Duration, lose: Duration) {
+    func `No peer is lost before it is pinged`(ask: Duration, lose: Duration) {
         var bench = Bench(ask: ask, lose: lose)
         let verdicts = bench.verdicts()
         #expect(verdicts.map(\.0) == [.sendPing, .suspect, .giveUp], "\(verdicts)")
@@ -59,7 +59,7 @@ import Testing
         }
     }
 
-    @Test func aSignOfLifeRestartsTheKeepAlive() {
+    @Test func `A sign of life restarts the keep alive`() {
         var bench = Bench()
         bench.check([(5, .sendPing)])
         let endsNothing = bench.note(isWhole: true, at: 6)
@@ -70,7 +70,7 @@ import Testing
         #expect(endsSuspicion && !bench.keepAlive.isSuspected && bench.deadline == .seconds(25))
     }
 
-    @Test func bytesThatNeverBecomeARecordDoNotCountForEver() {
+    @Test func `Bytes that never become a record do not count for ever`() {
         var bench = Bench()
         for second in stride(from: 4, through: 60 as Int64, by: 4) {
             _ = bench.note(isWhole: false, at: second)
@@ -84,7 +84,7 @@ import Testing
     }
 
     /// A loop that was blocked (a stopped process, a long computation) did not read, so its peers were not silent.
-    @Test func aBlockedLoopDoesNotLosePeers() {
+    @Test func `A blocked loop does not lose peers`() {
         var bench = Bench()
         bench.check([(100, .sendPing), (100, .wait)])
         #expect(bench.deadline == .seconds(105))
@@ -94,7 +94,7 @@ import Testing
 }
 
 @Suite struct LinkKeepAliveTests {
-    @Test func aSilentPeerIsPingedSuspectedAndLostAtExactMoments() throws {
+    @Test func `A silent peer is pinged suspected and lost at exact moments`() throws {
         let pair = try LinkPair.open()
         let start = pair.now
         pair.accepting.isHeldUp = true
@@ -110,7 +110,7 @@ import Testing
         #expect(pair.accepting.closed == .init(cause: .silent, code: .silent, isByPeer: true))
     }
 
-    @Test func aQuietHealthyPeerIsNeverLost() throws {
+    @Test func `A quiet healthy peer is never lost`() throws {
         let pair = try LinkPair.open()
         let before = pair.dialling.machine.statistics.bytesSent
         try pair.pass(.seconds(12 * 3_600))
@@ -123,7 +123,7 @@ import Testing
         #expect(bytes <= 12 * 720 * 2 * 12)
     }
 
-    @Test func suspicionEndsWhenThePeerAnswers() throws {
+    @Test func `Suspicion ends when the peer answers`() throws {
         let pair = try LinkPair.open()
         let start = pair.now
         pair.accepting.isHeldUp = true
@@ -135,7 +135,7 @@ import Testing
         #expect(pair.dialling.times.first == start + .seconds(10))
     }
 
-    @Test func partsOfAFrameAreSignsOfLife() throws {
+    @Test func `Parts of a frame are signs of life`() throws {
         let pair = try LinkPair.open()
         pair.accepting.isHeldUp = true
         pair.dialling.receive(Frames.header(FrameType.piece.rawValue, 1_000))
@@ -147,7 +147,7 @@ import Testing
         #expect(!pair.dialling.notes.contains(.suspected))
     }
 
-    @Test func zeroTimeoutsEndTheLinkWithoutAHang() throws {
+    @Test func `Zero timeouts end the link without a hang`() throws {
         let settings = LinkPair.settings(seed: 1) {
             $0.pingAfter = .zero
             $0.loseAfter = .zero
@@ -160,7 +160,7 @@ import Testing
     }
 
     /// What only other traffic needs is released after each ping and pong, and kept while there is such traffic.
-    @Test func aRestingLinkMakesItsChannelReleaseMemory() throws {
+    @Test func `A resting link makes its channel release memory`() throws {
         // The link is used only on this thread.
         nonisolated(unsafe) let channel = CountingChannel()
         let pair = try LinkPair.open { channel }
@@ -185,7 +185,7 @@ import Testing
 
 @Suite struct ControlWriterTests {
     /// A chunk of 64 bytes is filled except for its last seven. The next frame has eight.
-    @Test func aFrameThatLacksOneByteOfRoomGetsAChunkOfItsOwn() {
+    @Test func `A frame that lacks one byte of room gets a chunk of its own`() {
         var writer = ControlWriter(chunkSize: 64, keepAtMost: 1)
         var frames = ByteQueue()
         writer.write(.unreliable, payload: [0xAA])
@@ -198,7 +198,7 @@ import Testing
         #expect(frames.bytes == Array(repeatElement(header, count: 13).joined()) + begin + unreliable)
     }
 
-    @Test func framesComeOutInOrder() {
+    @Test func `Frames come out in order`() {
         var writer = ControlWriter()
         writer.write(.ping, payload: [1, 2])
         writer.write(.pong, payload: [])
@@ -222,7 +222,7 @@ import Testing
         #expect(queue.byteCount == 15)
     }
 
-    @Test func writersShareTheirChunksAndReuseThem() throws {
+    @Test func `Writers share their chunks and reuse them`() throws {
         let chunks = ControlChunks()
         var writers = [ControlWriter(chunks), ControlWriter(chunks)]
         var used: Set<ObjectIdentifier> = []
@@ -236,7 +236,7 @@ import Testing
         #expect(used.count == 1)
     }
 
-    @Test func chunksInUseAreNotOverwritten() {
+    @Test func `Chunks in use are not overwritten`() {
         var generator = SeededGenerator(seed: 3)
         var writer = ControlWriter()
         var kept: [(ByteQueue, [UInt8])] = []
@@ -256,7 +256,7 @@ import Testing
         }
     }
 
-    @Test func aFrameLargerThanAChunkFits() {
+    @Test func `A frame larger than a chunk fits`() {
         var writer = ControlWriter()
         let payload = [UInt8](repeating: 4, count: 5_000)
         writer.write(.ping, payload: payload)

@@ -3,7 +3,7 @@ import Testing
 @testable import NighCore
 
 @Suite struct LinkFramesTests {
-    @Test func everyKindOfFrameIsUnderstood() throws {
+    @Test func `Every kind of frame is understood`() throws {
         let pair = try LinkPair.open()
         let machine = pair.dialling.machine
         let request = ConversationRequest(
@@ -34,7 +34,7 @@ import Testing
             ])
     }
 
-    @Test func truncatedFramesEndTheLink() throws {
+    @Test func `Truncated frames end the link`() throws {
         let request = ConversationRequest(conversation: 1, attempt: 1, standing: Standing(), context: [1])
         let whole: [(FrameType, [UInt8])] = [
             (.invite, request.payload), (.resume, request.payload),
@@ -71,7 +71,7 @@ import Testing
         }
     }
 
-    @Test func unknownFramesAreSkippedOrEndTheLink() throws {
+    @Test func `Unknown frames are skipped or end the link`() throws {
         let pair = try LinkPair.open()
         let known = Set(FrameType.allCases.map(\.rawValue))
         let optional = (FrameType.firstOptional...UInt8.max).filter { !known.contains($0) }
@@ -85,7 +85,7 @@ import Testing
         }
     }
 
-    @Test func aFrameOverTheAgreedLimitEndsTheLinkWithACloseFrame() throws {
+    @Test func `A frame over the agreed limit ends the link with a close frame`() throws {
         let pair = try LinkPair.open()
         pair.accepting.receive(Frames.header(FrameType.message.rawValue, 16_385))
         let words = "a frame of type 16 announces 16385 bytes, the limit is 16384"
@@ -94,7 +94,7 @@ import Testing
         #expect(pair.dialling.closed?.cause == .protocolViolation("reported by the other side: \(words)"))
     }
 
-    @Test func pingsAreAnsweredWithTheirPayload() throws {
+    @Test func `Pings are answered with their payload`() throws {
         let pair = try LinkPair.open()
         pair.latency = .milliseconds(30)
         let payload = [UInt8](repeating: 0xAB, count: 1_024)
@@ -112,7 +112,7 @@ import Testing
         #expect(pair.accepting.closed?.cause == .protocolViolation("a ping of 1033 bytes"))
     }
 
-    @Test func anUnexpectedPongIsIgnored() throws {
+    @Test func `An unexpected pong is ignored`() throws {
         let pair = try LinkPair.open()
         pair.dialling.ping(7)
         for token in [[0, 8], [0, 7], [0, 7], [0xFF, 8]] as [[UInt8]] {
@@ -122,7 +122,7 @@ import Testing
         #expect(pair.dialling.machine.phase == .open)
     }
 
-    @Test func aFloodOfPingsIsReadOnlyAsFastAsItsAnswersAreSent() throws {
+    @Test func `A flood of pings is read only as fast as its answers are sent`() throws {
         let pair = try LinkPair.open()
         let machine = pair.accepting.machine
         let ping = Frames.frame(.ping, [UInt8](repeating: 1, count: 8 + 1_024))
@@ -137,7 +137,7 @@ import Testing
         #expect(machine.wantsToRead)
     }
 
-    @Test func ownPingsWithoutAnswersAreForgotten() throws {
+    @Test func `Own pings without answers are forgotten`() throws {
         let pair = try LinkPair.open()
         for token in 0..<10_000 as Range<UInt64> {
             pair.dialling.ping(token)
@@ -150,7 +150,7 @@ import Testing
         #expect(pair.dialling.notes.count == LinkMachine.maximumPendingPings)
     }
 
-    @Test func aCloseReachesTheOtherSideWithItsCode() throws {
+    @Test func `A close reaches the other side with its code`() throws {
         for code in LinkClose.Code.allCases.prefix(16) {
             let pair = try LinkPair.open()
             pair.dialling.machine.close(code, "bis bald")
@@ -165,7 +165,7 @@ import Testing
         }
     }
 
-    @Test func framesAfterACloseAreIgnored() throws {
+    @Test func `Frames after a close are ignored`() throws {
         let pair = try LinkPair.open()
         pair.accepting.receive(
             Frames.frame(.message, [1]) + Frames.frame(.close, LinkClose(.left).payload)
@@ -186,7 +186,7 @@ import Testing
         #expect(other.dialling.gather() == [])
     }
 
-    @Test func aLinkWithABrokenPipeReportsNothingMore() throws {
+    @Test func `A link with a broken pipe reports nothing more`() throws {
         let pair = try LinkPair.open()
         pair.dialling.ping(1)
         pair.dialling.machine.pipeClosed()
@@ -197,7 +197,7 @@ import Testing
         #expect(pair.dialling.machine.end?.cause == .linkLost)
     }
 
-    @Test func unreliableMessagesAreDroppedWhereTheyWouldWait() throws {
+    @Test func `Unreliable messages are dropped where they would wait`() throws {
         let pair = try LinkPair.open()
         let machine = pair.dialling.machine
         ByteSlice([1, 2, 3]).withUnsafeBytes { machine.sendUnreliable($0) }
@@ -213,7 +213,7 @@ import Testing
         #expect(machine.statistics.unreliableSent == 1)
     }
 
-    @Test func randomBytesOnAnOpenLinkCloseItAtMostOnce() throws {
+    @Test func `Random bytes on an open link close it at most once`() throws {
         var generator = SeededGenerator(seed: 77)
         for _ in 0..<300 {
             let pair = try LinkPair.open()

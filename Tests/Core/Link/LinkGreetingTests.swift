@@ -5,7 +5,7 @@ import Testing
 @Suite struct LinkGreetingTests {
     private static let preface = Preface(security: .plaintext).bytes
 
-    @Test func twoLinksCompleteTheHandshake() throws {
+    @Test func `Two links complete the handshake`() throws {
         let pair = LinkPair()
         #expect(pair.dialling.machine.version == nil && pair.accepting.machine.version == nil)
         try pair.deliverAll()
@@ -20,7 +20,7 @@ import Testing
         #expect(accepting.bytesSent == dialling.bytesReceived)
     }
 
-    @Test func theHandshakeCompletesWithAnySplitOfTheBytes() throws {
+    @Test func `The handshake completes with any split of the bytes`() throws {
         for seed in 0..<50 as Range<UInt64> {
             var generator = SeededGenerator(seed: seed)
             let pair = LinkPair(split: { Int.random(in: 1...Int(1 + seed % 20), using: &generator) })
@@ -31,7 +31,7 @@ import Testing
         }
     }
 
-    @Test func emptySlicesAreIgnored() throws {
+    @Test func `Empty slices are ignored`() throws {
         let pair = LinkPair()
         pair.dialling.receive([])
         #expect(pair.accepting.gather() == Self.preface)
@@ -45,7 +45,7 @@ import Testing
         #expect(pair.dialling.plainNotes == [.opened])
     }
 
-    @Test func nothingButThePrefaceLeavesBeforeTheOthersPreface() {
+    @Test func `Nothing but the preface leaves before the others preface`() {
         let pair = LinkPair()
         #expect(pair.dialling.gather() == Self.preface)
         #expect(pair.dialling.gather() == [])
@@ -54,7 +54,7 @@ import Testing
         #expect(pair.dialling.gather() == [])
     }
 
-    @Test func theHighestCommonVersionIsChosen() throws {
+    @Test func `The highest common version is chosen`() throws {
         let pair = LinkPair(
             dialling: LinkPair.settings(seed: 1, hello: Frames.hello(seed: 1, versions: 1...2)))
         try pair.deliverAll()
@@ -93,7 +93,7 @@ import Testing
         }
     }
 
-    @Test func anInvalidPrefaceEndsTheLink() {
+    @Test func `An invalid preface ends the link`() {
         for text in ["GET / HTTP/1.1\r\n", "NIGHT-OF-THE", "NIGH\u{2}\u{1}\u{0}\u{0}"] {
             let pair = LinkPair()
             for byte in text.utf8 { pair.accepting.receive([byte]) }
@@ -108,7 +108,7 @@ import Testing
         }
     }
 
-    @Test func framesBeforeTheHelloAreRefused() {
+    @Test func `Frames before the hello are refused`() {
         for type in FrameType.allCases where type != .hello && type != .close {
             let pair = LinkPair()
             pair.accepting.receive(Self.preface + Frames.frame(type, [1]))
@@ -122,19 +122,19 @@ import Testing
                 == .protocolViolation("a frame of type 1 announces 4097 bytes, the limit is 4096"))
     }
 
-    @Test func aCloseInsteadOfTheHelloIsReceived() {
+    @Test func `A close instead of the hello is received`() {
         let pair = LinkPair()
         let close = LinkClose(.tooManyLinks, "full house")
         pair.dialling.receive(Self.preface + Frames.frame(.close, close.payload))
         #expect(pair.dialling.closed == .init(cause: .busy, code: .tooManyLinks, isByPeer: true))
     }
 
-    @Test func aSecondHelloEndsTheLink() throws {
+    @Test func `A second hello ends the link`() throws {
         let end = try LinkPair.end(after: Frames.frame(.hello, Frames.hello(seed: 1).payload))
         #expect(end?.cause == .protocolViolation("a second hello"))
     }
 
-    @Test func aSilentHandshakeTimesOut() throws {
+    @Test func `A silent handshake times out`() throws {
         let pair = LinkPair()
         pair.dialling.isHeldUp = true
         pair.accepting.isHeldUp = true
@@ -150,7 +150,7 @@ import Testing
         }
     }
 
-    @Test func tricklingBytesDoNotExtendTheHandshake() {
+    @Test func `Trickling bytes do not extend the handshake`() {
         let pair = LinkPair()
         let start = pair.now
         for byte in Self.preface + Frames.frame(.hello, Frames.hello(seed: 1).payload) {
@@ -162,14 +162,14 @@ import Testing
         #expect(pair.accepting.times == [start + .seconds(10)])
     }
 
-    @Test func aHandshakeTimeoutOfZeroEndsTheLinkAtOnce() {
+    @Test func `A handshake timeout of zero ends the link at once`() {
         let pair = LinkPair(accepting: LinkPair.settings(seed: 2) { $0.handshake = .zero })
         #expect(pair.accepting.machine.deadline == pair.now)
         pair.accepting.timeArrives()
         #expect(pair.accepting.closed?.cause == .timedOut)
     }
 
-    @Test func aChannelThatFailsEndsTheLink() {
+    @Test func `A channel that fails ends the link`() {
         // The link is used only on this thread.
         nonisolated(unsafe) let channel = CountingChannel(failing: NighError(.securing, .refused))
         let pair = LinkPair(dialling: LinkPair.settings(seed: 1, makeChannel: { channel }))

@@ -46,8 +46,7 @@ import Testing
 
     private func count(of call: String) -> Int { transport.calls.count { $0.hasPrefix(call) } }
 
-    @Test("reads no more from a peer that asks without end and does not read the answers")
-    func flood() throws {
+    @Test func `reads no more from a peer that asks without end and does not read the answers`() throws {
         pipe.room = 0
         _ = pipe.takeWritten()
         var received = 0
@@ -64,8 +63,7 @@ import Testing
         #expect(pipe.takeWritten().count >= received * Self.ping(1).count)
     }
 
-    @Test("ends when a ping is not answered in time, whatever else comes")
-    func unanswered() throws {
+    @Test func `ends when a ping is not answered in time, whatever else comes`() throws {
         for _ in 0..<4 {
             try loop.run(for: .seconds(1))
             try receive(Self.ping(1))

@@ -31,7 +31,7 @@ import Testing
         return pair
     }
 
-    @Test func bothSidesKnowTheOthersKey() throws {
+    @Test func `Both sides know the others key`() throws {
         let pair = try open()
         #expect(
             pair.dialling.plainNotes == [.secured, .opened]
@@ -44,7 +44,7 @@ import Testing
     /// detected.
     @Test(
         arguments: [(5, 0x01), (5, 0x04), (5, 0x80), (6, 0x01), (7, 0x80)], [LinkSide.dialling, .accepting])
-    func bothSidesDetectAChangedPreface(_ change: (byte: Int, bits: UInt8), of side: LinkSide) throws {
+    func `Both sides detect a changed preface`(_ change: (byte: Int, bits: UInt8), of side: LinkSide) throws {
         let pair = try pair()
         let (from, to) = pair.ends(side)
         var bytes = from.gather()
@@ -57,7 +57,7 @@ import Testing
     }
 
     /// From then on, libssl waits for a record that never comes to its end.
-    @Test func aLinkWhoseRecordWasMadeLongerIsLost() throws {
+    @Test func `A link whose record was made longer is lost`() throws {
         let pair = try open()
         let start = pair.now
         pair.accepting.isHeldUp = true
@@ -76,7 +76,7 @@ import Testing
 
     /// This change would make both sides use plaintext if one of them accepted it.
     @Test(arguments: [LinkSide.dialling, .accepting])
-    func aDowngradeIsRefusedByTheSideThatSeesIt(of side: LinkSide) throws {
+    func `A downgrade is refused by the side that sees it`(of side: LinkSide) throws {
         let pair = try pair()
         let (from, to) = pair.ends(side)
         var bytes = from.gather()
@@ -88,7 +88,7 @@ import Testing
     }
 
     @Test(arguments: [LinkSide.dialling, .accepting])
-    func bothSidesReportWhichOneDoesNotEncrypt(side plain: LinkSide) throws {
+    func `Both sides report which one does not encrypt`(side plain: LinkSide) throws {
         let pair = try pair(
             dialling: settings(Self.dialler, isPlain: plain == .dialling),
             accepting: settings(Self.accepter, isPlain: plain == .accepting))
@@ -99,7 +99,7 @@ import Testing
     }
 
     @Test(arguments: [LinkSide.dialling, .accepting])
-    func aPeerThatClaimsAnotherPeerIDIsRefused(side liar: LinkSide) throws {
+    func `A peer that claims another PeerID is refused`(side liar: LinkSide) throws {
         let victim = Identity.ephemeral(seed: 3).peerID
         let pair = try pair(
             dialling: settings(Self.dialler, claiming: liar == .dialling ? victim : nil),
@@ -112,7 +112,7 @@ import Testing
         #expect(!other.notes.contains(.opened))
     }
 
-    @Test func aWrongPeerThatAnswersDoesNotLearnTheDialler() throws {
+    @Test func `A wrong peer that answers does not learn the dialler`() throws {
         let wanted = Identity.ephemeral(seed: 3).peerID
         let pair = try pair(expected: wanted)
         try pair.deliverAll()
@@ -125,7 +125,7 @@ import Testing
     }
 
     /// One read returns everything that arrived meanwhile, however many writes that was.
-    @Test func messagesReadBeforeAChangedBitAreDelivered() throws {
+    @Test func `Messages read before a changed bit are delivered`() throws {
         let pair = try open()
         let messages: [[UInt8]] = [[1], [2, 2], [3, 3, 3], [4]]
         let writes = messages.map { message in
@@ -162,7 +162,7 @@ import Testing
         DatagramOffer(connection: connection, longestPacket: 1_200, place: [])
     }
 
-    @Test func theKeysOfPacketsBelongToTheConnectionsOfBothSides() throws {
+    @Test func `The keys of packets belong to the connections of both sides`() throws {
         let pair = try open()
         let sender = try #require(
             pair.dialling.machine.datagramCiphers(ours: datagramOffer(1), theirs: datagramOffer(2)))
@@ -179,7 +179,7 @@ import Testing
     }
 
     /// As the page of the protocol says: of 64 exported bytes, the first half is for what the dialling side sends.
-    @Test func packetsAreSealedWithTheHalfOfTheirOwnSide() throws {
+    @Test func `Packets are sealed with the half of their own side`() throws {
         nonisolated(unsafe) var channel: (any SecureChannel)?  // all of it happens in this function
         let offer = SecureChannelOffer.tls(try TLSContext(Self.dialler))
         var hello = Frames.hello(seed: 1)

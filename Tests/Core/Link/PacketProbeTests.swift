@@ -80,8 +80,7 @@ import Testing
         }
     }
 
-    @Test("does not give up while packets that did not pass at first may still pass")
-    func late() throws {
+    @Test func `does not give up while packets that did not pass at first may still pass`() throws {
         let pair = Pair()
         pair.passes = { _, _ in false }
         pair.exchangeOffers()
@@ -92,8 +91,9 @@ import Testing
         #expect(pair.outcomes == [.passed(.zero), .passed(.zero)])
     }
 
-    @Test("sends three pings before it reports that none comes back", arguments: [0, 2, 3])
-    func lostPings(_ count: Int) throws {
+    @Test(arguments: [0, 2, 3]) func `sends three pings before it reports that none comes back`(_ count: Int)
+        throws
+    {
         let pair = Pair()
         var lost = [0, 0]
         pair.passes = { index, packet in
@@ -110,10 +110,10 @@ import Testing
         #expect(pair.outcomes == [expected, expected])
     }
 
-    @Test(
-        "tells packets that do not pass from those that the other side does not offer",
-        arguments: [true, false])
-    func failures(isOffered: Bool) throws {
+    @Test(arguments: [true, false])
+    func `tells packets that do not pass from those that the other side does not offer`(isOffered: Bool)
+        throws
+    {
         let pair = Pair()
         pair.passes = { _, _ in false }
         if isOffered { pair.exchangeOffers() }

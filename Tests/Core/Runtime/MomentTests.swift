@@ -10,7 +10,7 @@ extension Moment {
 @Suite struct MomentTests {
     typealias Span = Moment.Span
 
-    @Test func momentsAreOrderedAndShiftedBySpans() {
+    @Test func `Moments are ordered and shifted by spans`() {
         let start = Moment(nanoseconds: 1_000)
         #expect(start + .milliseconds(2) == Moment(nanoseconds: 2_001_000))
         #expect(start + Span(nanoseconds: -400) == Moment(nanoseconds: 600))
@@ -21,7 +21,7 @@ extension Moment {
     }
 
     /// A distant deadline must stay distant. If it wrapped around, it would be due at once.
-    @Test func arithmeticSaturatesAtTheEndsOfTime() {
+    @Test func `Arithmetic saturates at the ends of time`() {
         let late = Moment(nanoseconds: .max - 5)
         let early = Moment(nanoseconds: .min + 5)
         let (longest, mostNegative) = (Span(nanoseconds: .max), Span(nanoseconds: .min))
@@ -34,7 +34,7 @@ extension Moment {
         #expect(Span.seconds(.min) == mostNegative && Span.milliseconds(.min) == mostNegative)
     }
 
-    @Test func durationsBecomeSpansAndBack() {
+    @Test func `Durations become spans and back`() {
         #expect(Span(.milliseconds(1_500)) == .milliseconds(1_500))
         #expect(Span(.nanoseconds(-7)) == Span(nanoseconds: -7))
         #expect(Span(.milliseconds(-1_500)) == .milliseconds(-1_500))
@@ -46,7 +46,7 @@ extension Moment {
         #expect(Span(.nanoseconds(Int64.max)) == Span(nanoseconds: .max))
     }
 
-    @Test func spansHaveReadableDescriptions() {
+    @Test func `Spans have readable descriptions`() {
         for (nanoseconds, text) in [
             (999, "999 ns"), (-1_500, "-1 µs"), (999_999_999, "999 ms"), (4_000_000_000, "4 s"),
             (4_834_600_000, "4.8 s"), (9_999_000_000, "9.9 s"), (10_000_000_000, "10 s"),
@@ -60,7 +60,7 @@ extension Moment {
 
 @Suite struct SeededGeneratorTests {
     /// A seed in a bug report must mean the same run on every machine. These are the reference outputs of SplitMix64.
-    @Test func aSeedMeansTheSameNumbersEverywhere() {
+    @Test func `A seed means the same numbers everywhere`() {
         var generator = SeededGenerator(seed: 1_234_567)
         let expected: [UInt64] = [
             6_457_827_717_110_365_317, 3_203_168_211_198_807_973, 9_817_491_932_198_370_423,
@@ -69,7 +69,7 @@ extension Moment {
         for number in expected { #expect(generator.next() == number) }
     }
 
-    @Test func aForkDoesNotDependOnWhatIsDrawnLater() {
+    @Test func `A fork does not depend on what is drawn later`() {
         var one = SeededGenerator(seed: 9)
         var other = SeededGenerator(seed: 9)
         var forkOfOne = one.fork()
@@ -79,14 +79,14 @@ extension Moment {
         #expect(one.next() != forkOfOne.next())
     }
 
-    @Test func aSpanThatStandsForNeverIsJitteredWithoutATrap() {
+    @Test func `A span that stands for never is jittered without a trap`() {
         var generator = SeededGenerator(seed: 3)
         for span in [Moment.Span(nanoseconds: .max), Moment.Span(nanoseconds: .max / 5 * 4 + 5)] {
             #expect(generator.jittered(span) >= Moment.Span(nanoseconds: .max / 2))
         }
     }
 
-    @Test func chancesOccurAtTheirStatedRate() {
+    @Test func `Chances occur at their stated rate`() {
         var generator = SeededGenerator(seed: 3)
         let hits = (0..<10_000).count { _ in generator.oneIn(10) }
         #expect((900...1_100).contains(hits))

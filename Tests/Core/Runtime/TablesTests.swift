@@ -5,7 +5,7 @@ import Testing
 // Tables that loops and machines keep: by number, and by time.
 
 @Suite struct NumberTableTests {
-    @Test func anEmptyTableHasNothing() {
+    @Test func `An empty table has nothing`() {
         var table = NumberTable<Int>()
         #expect(table.isEmpty && table.count == 0 && table[7] == nil && table.values.isEmpty)
         #expect(table.remove(7) == nil)
@@ -14,7 +14,7 @@ import Testing
     }
 
     /// With 16 places, these numbers have two homes, so each lies behind others.
-    @Test func numbersWithOneHomeAreKeptApart() {
+    @Test func `Numbers with one home are kept apart`() {
         var table = NumberTable<UInt64>()
         let numbers = (1...5).flatMap { [$0 * 1_024 + 14, $0 * 1_024 + 15] as [UInt64] }
         for number in numbers { table[number] = number }
@@ -26,7 +26,7 @@ import Testing
         }
     }
 
-    @Test func itHoldsWhatADictionaryHolds() {
+    @Test func `It holds what a dictionary holds`() {
         var generator = SeededGenerator(seed: 4)
         for range in [1...20, 1...300, 1...UInt64.max] as [ClosedRange<UInt64>] {
             var table = NumberTable<Int>()
@@ -53,7 +53,7 @@ import Testing
 }
 
 @Suite struct TimerQueueTests {
-    @Test func dueTimersComeInOrderOfTimeThenOfInsertion() {
+    @Test func `Due timers come in order of time then of insertion`() {
         var queue = TimerQueue<String>()
         queue.add("late", at: Moment(nanoseconds: 20))
         queue.add("first", at: Moment(nanoseconds: 10))
@@ -71,7 +71,7 @@ import Testing
         #expect(queue.count == 0 && queue.earliest == nil)
     }
 
-    @Test func removedTimersDoNotFire() {
+    @Test func `Removed timers do not fire`() {
         var queue = TimerQueue<Int>()
         let numbers = (0..<10).map { queue.add($0, at: Moment(nanoseconds: Int64($0))) }
         #expect(queue.remove(numbers[4]) == true)
@@ -88,7 +88,7 @@ import Testing
 
     /// Compares with a plain sorted array, with so few different moments that many are equal.
     @Test(arguments: 0..<20 as Range<UInt64>)
-    func aTimerQueueBehavesLikeASortedArray(seed: UInt64) {
+    func `A timer queue behaves like a sorted array`(seed: UInt64) {
         var random = SeededGenerator(seed: seed)
         var queue = TimerQueue<Int>()
         var reference: [(moment: Moment, number: UInt64, element: Int)] = []
@@ -116,7 +116,7 @@ import Testing
         #expect(queue.takeDue(at: .never) == nil)
     }
 
-    @Test func takenElementsAreReleased() {
+    @Test func `Taken elements are released`() {
         final class Witness {}
         var queue = TimerQueue<Witness>()
         weak var taken: Witness?
@@ -134,7 +134,7 @@ import Testing
         #expect(taken == nil)
     }
 
-    @Test func removingStaleTimersKeepsTheOrderOfTheOthers() {
+    @Test func `Removing stale timers keeps the order of the others`() {
         var queue = TimerQueue<Int>()
         // 0 to 999 in another order.
         for number in 0..<1_000 {

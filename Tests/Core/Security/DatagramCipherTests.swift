@@ -32,8 +32,9 @@ import Testing
         }
     }
 
-    @Test("gives back what was sealed, and nothing that was changed in any bit", arguments: all)
-    func changes(_ kind: DatagramProtection) {
+    @Test(arguments: all) func `gives back what was sealed, and nothing that was changed in any bit`(
+        _ kind: DatagramProtection
+    ) {
         let (sealing, opening) = (cipher(kind, 1, isSealing: true), cipher(kind, 1, isSealing: false))
         for count in [0, 1, 15, 16, 17, 1_000] {
             let text = (0..<count).map { UInt8(truncatingIfNeeded: $0) }
@@ -50,14 +51,17 @@ import Testing
         #expect(open(Array(repeating: 0, count: 17), 0, with: opening) == nil)
     }
 
-    @Test("opens nothing that another key has sealed", arguments: all.dropFirst())
-    func otherKey(_ kind: DatagramProtection) {
+    @Test(arguments: all.dropFirst()) func `opens nothing that another key has sealed`(
+        _ kind: DatagramProtection
+    ) {
         let packet = seal([1, 2, 3], 0, with: cipher(kind, 1, isSealing: true))
         #expect(open(packet, 0, with: cipher(kind, 2, isSealing: false)) == nil)
     }
 
-    @Test("changes keys by itself, and opens what comes late from the time of the last key", arguments: all)
-    func epochs(_ kind: DatagramProtection) {
+    @Test(arguments: all)
+    func `changes keys by itself, and opens what comes late from the time of the last key`(
+        _ kind: DatagramProtection
+    ) {
         let (sealing, opening) = (cipher(kind, 1, isSealing: true), cipher(kind, 1, isSealing: false))
         let change: UInt64 = 1 << 22
         let late = seal([1], change - 2, with: sealing)
@@ -78,8 +82,7 @@ import Testing
         #expect(open(next, 4 * change, with: opening) == nil)
     }
 
-    @Test("is what docs/reference/PROTOCOL.md shows, section 4.7")
-    func vectors() throws {
+    @Test func `is what docs/reference/PROTOCOL.md shows, section 4.7`() throws {
         let shown = try ProtocolPage().block(in: "4.7").map { line in
             [UInt8](hexadecimal: line.split(separator: " ").last?.description ?? "")
         }

@@ -44,7 +44,7 @@ import Testing
         #expect(try file.load(createIfMissing: false) == identity)
     }
 
-    @Test func anEphemeralIdentityCanBeSavedLater() throws {
+    @Test func `An ephemeral identity can be saved later`() throws {
         let identity = Identity.ephemeral()
         let file = IdentityFile(path: path)
         try file.save(identity)
@@ -71,7 +71,7 @@ import Testing
         #expect(try peer(in: key, mode: 0o400) == Self.knownPeer)
     }
 
-    @Test func aFlippedBitInTheKeyIsDetected() throws {
+    @Test func `A flipped bit in the key is detected`() throws {
         let marked = "PeerID: \(Self.knownPeer)\n" + Self.knownKey
         // Another seed, so the key is valid, but it is not this peer's.
         for (text, words) in [
@@ -89,7 +89,7 @@ import Testing
     }
 
     @Test(arguments: [0o640, 0o604, 0o620, 0o602, 0o610, 0o644, 0o666, 0o777] as [mode_t])
-    func aFileOpenToOthersIsRefused(mode: mode_t) {
+    func `A file open to others is refused`(mode: mode_t) {
         _ = folder.file("identity.pem", Self.knownKey, mode: mode)
         let error = refusal()
         #expect(error?.advice == "`chmod 600 \(path)`")
@@ -123,7 +123,7 @@ import Testing
             (Keys.x25519, "it holds X25519, not an Ed25519 private key"),
             (Keys.withPassword, "its key is locked with a password"),
         ] as [(String, String)])
-    func aFileWithoutAnEd25519KeyIsRefusedAndKept(content: String, why: String) {
+    func `A file without an ed 25519 key is refused and kept`(content: String, why: String) {
         _ = folder.file("identity.pem", content)
         let error = refusal()
         #expect(error.map { "\($0)" }?.contains("invalid identity file \(path): \(why)") == true)
@@ -131,7 +131,7 @@ import Testing
         #expect(TemporaryFolder.text(of: path) == content)
     }
 
-    @Test func threadsThatStartAtOnceGetOneIdentity() async throws {
+    @Test func `Threads that start at once get one identity`() async throws {
         for round in 0..<20 {
             let file = IdentityFile(path: folder.path + "/\(round)/identity.pem")
             let peers = try await withThrowingTaskGroup { group in

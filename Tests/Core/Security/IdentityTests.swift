@@ -23,20 +23,22 @@ import Testing
             peerID: "ru43uufl4uhxpnv3rlt3net27577x25dlljig7aokhucxs6mmdkq"
         ),
     ])
-    func aSeedGivesTheKeyAndPeerIDOfTheStandards(seed: String, publicKey: String, peerID: String) throws {
+    func `A seed gives the key and PeerID of the standards`(seed: String, publicKey: String, peerID: String)
+        throws
+    {
         let identity = Identity(try KeyPair(seed: SecretBytes(copying: .init(hexadecimal: seed))))
         #expect(identity.publicKey == .init(hexadecimal: publicKey))
         #expect(identity.peerID == PeerID(peerID))
         #expect(PeerID(publicKey: identity.publicKey) == identity.peerID)
     }
 
-    @Test func aPeerIDNeedsAWholePublicKey() {
+    @Test func `A PeerID needs a whole public key`() {
         for count in [0, 31, 33] {
             #expect(PeerID(publicKey: [UInt8](repeating: 1, count: count)) == nil)
         }
     }
 
-    @Test func aSeededIdentityIsTheSameInEveryRun() {
+    @Test func `A seeded identity is the same in every run`() {
         #expect(Identity.ephemeral(seed: 7) == Identity.ephemeral(seed: 7))
         #expect(Identity.ephemeral(seed: 7) != Identity.ephemeral(seed: 8))
         #expect(Set((0..<20).map { _ in Identity.ephemeral().peerID }).count == 20)
@@ -45,7 +47,7 @@ import Testing
         #expect(known == "ct6ox7n3gtk7sav6qwuepg6keydyxie3wympqtdmtaruxjodza7a")
     }
 
-    @Test func printingAnIdentityDoesNotRevealTheKey() throws {
+    @Test func `Printing an identity does not reveal the key`() throws {
         let identity = Identity.ephemeral(seed: 1)
         var dumped = ""
         dump(identity, to: &dumped)
@@ -56,13 +58,13 @@ import Testing
         }
     }
 
-    @Test func thisDeviceHasAName() {
+    @Test func `This device has a name`() {
         let name = DisplayName.ofThisDevice()
         #expect(!name.description.isEmpty && !name.description.contains("."))
         #expect(DisplayName(exactly: name.description) == name)
     }
 
-    @Test func sessionsCanUseTheirKeysWhileTheProgramExits() async {
+    @Test func `Sessions can use their keys while the program exits`() async {
         await #expect(processExitsWith: .success) {
             // Called after everything that libcrypto registers from here on, as the last of what `exit` does.
             atexit {

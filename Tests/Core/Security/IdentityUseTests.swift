@@ -36,8 +36,7 @@ import Testing
         #expect(try places.isEmpty)
     }
 
-    @Test("When the session with the identity's own key has ended, the next one has it")
-    func inheritance() throws {
+    @Test func `When the session with the identity's own key has ended, the next one has it`() throws {
         let id = try file.load().peerID
         let (first, second) = (try begin(), try begin())
         first.end()
@@ -47,8 +46,10 @@ import Testing
         third.end()
     }
 
-    @Test("Beside a program of an earlier version, which locks the whole file, all others use delegates")
-    func earlierVersion() throws {
+    @Test
+    func `Beside a program of an earlier version, which locks the whole file, all others use delegates`()
+        throws
+    {
         let id = try file.load().peerID
         let earlier = open(file.path, O_RDONLY)
         #expect(flock(earlier, LOCK_EX | LOCK_NB) == 0)
@@ -65,8 +66,10 @@ import Testing
         later.end()
     }
 
-    @Test("Where no places can be kept, one session has the identity's own key, and all others use delegates")
-    func withoutFolder() throws {
+    @Test
+    func `Where no places can be kept, one session has the identity's own key, and all others use delegates`()
+        throws
+    {
         let id = try file.load().peerID
         let (first, second) = (
             try IdentityUse.begin(file, for: "test", placesIn: nil),
@@ -77,8 +80,9 @@ import Testing
         second.end()
     }
 
-    @Test("A saved identity of a delegate is that of the person, and a delegate makes no further ones")
-    func principal() throws {
+    @Test func `A saved identity of a delegate is that of the person, and a delegate makes no further ones`()
+        throws
+    {
         let identity = try file.load()
         let delegate = identity.makeDelegate()
         #expect(delegate.principalIdentity == identity && delegate != identity)

@@ -94,7 +94,7 @@ import Testing
         }
     }
 
-    @Test func bothSidesShowTheSameDigitsAndEachExchangeShowsNewOnes() throws {
+    @Test func `Both sides show the same digits and each exchange shows new ones`() throws {
         var codes: Set<PairingCode> = []
         for _ in 0..<50 {
             var two = Two(one: Self.side(.asking, isRandom: true), two: Self.side(.asked, isRandom: true))
@@ -105,7 +105,7 @@ import Testing
         #expect(codes.count > 45, "50 draws of a million are nearly always 50 different ones")
     }
 
-    @Test func onlyAPeerThatBothConfirmedIsPaired() throws {
+    @Test func `Only a peer that both confirmed is paired`() throws {
         for isAskingFirst in [true, false] {
             var both = Two()
             try both.compare()
@@ -124,7 +124,7 @@ import Testing
         }
     }
 
-    @Test func crossingConfirmationsPairBothPeers() throws {
+    @Test func `Crossing confirmations pair both peers`() throws {
         var two = Two()
         try two.compare()
         #expect(two.one.confirm() == .send(.confirmed))
@@ -145,7 +145,7 @@ import Testing
         #expect(two.two.answer() == nil)
     }
 
-    @Test func twoSidesThatAskAtOnceAgreeOnOneExchange() throws {
+    @Test func `Two sides that ask at once agree on one exchange`() throws {
         var greater = Self.side(.asking, own: Self.asked, other: Self.asking)
         var insistent = greater
         var smaller = Self.side(.asking)
@@ -168,7 +168,7 @@ import Testing
 
     // MARK: An attacker in the middle
 
-    @Test func everyBoundInputChangesTheDigits() throws {
+    @Test func `Every bound input changes the digits`() throws {
         let eve = PeerID.numbered(9)
         let other = Self.bytes(from: 1)
         var exchanges = [
@@ -185,7 +185,7 @@ import Testing
 
     /// A relay with a key of its own and a TLS connection on each side does everything that it can do without breaking
     /// a rule: one side asks it, and it asks the other.
-    @Test func aRelayMatchesTheDigitsOnlyByChance() throws {
+    @Test func `A relay matches the digits only by chance`() throws {
         let (relay, connection) = (PeerID.numbered(1_000_003), Self.bytes(from: 200))
         var same = 0
         for _ in 0..<500 {
@@ -214,7 +214,7 @@ import Testing
         #expect(throws: Violation.brokenCommitment) { try two.two.receive(reveal) }
     }
 
-    @Test func aNonceThatBreaksItsCommitmentIsDetected() throws {
+    @Test func `A nonce that breaks its commitment is detected`() throws {
         var two = Two()
         _ = try two.answer()
         for bit in [0, 100, 255] {
@@ -270,7 +270,7 @@ import Testing
         return phases
     }
 
-    @Test func messagesOutOfOrderAreViolations() throws {
+    @Test func `Messages out of order are violations`() throws {
         for (name, exchange, allowed) in try phases() {
             for message in Self.all {
                 var copy = exchange
@@ -282,7 +282,7 @@ import Testing
     }
 
     @Test(arguments: PairingRefusal.allCases)
-    func eitherSideMayRefuseAtAnyTime(reason: PairingRefusal) throws {
+    func `Either side may refuse at any time`(reason: PairingRefusal) throws {
         for (name, exchange, _) in try phases() where !exchange.isOver {
             var (here, there) = (exchange, exchange)
             #expect(here.refuse(reason) == .refused(reason), "\(name)")

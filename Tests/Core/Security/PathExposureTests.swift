@@ -26,17 +26,16 @@ import Testing
         return PathExposure(ofFileAt: path, user: 1_000) { entries[$0] }
     }
 
-    @Test("A file in folders of its user and of root is safe, whether it exists or not")
-    func safe() {
+    @Test func `A file in folders of its user and of root is safe, whether it exists or not`() {
         #expect(exposure() == nil)
         #expect(exposure(of: "/home/ada/./nigh/../nigh//file") == nil)
         #expect(exposure(of: "/home/ada/nigh/missing") == nil)
     }
 
-    @Test(
-        "A folder that others may write to exposes what is in it, at any depth",
-        arguments: ["/", "/home", "/home/ada", "/home/ada/nigh"], [0o777, 0o775, 0o757] as [mode_t])
-    func writable(_ place: String, _ mode: mode_t) {
+    @Test(arguments: ["/", "/home", "/home/ada", "/home/ada/nigh"], [0o777, 0o775, 0o757] as [mode_t])
+    func `A folder that others may write to exposes what is in it, at any depth`(
+        _ place: String, _ mode: mode_t
+    ) {
         let owner: uid_t = place.hasPrefix("/home/ada") ? 1_000 : 0
         let found = exposure([place: Entry(owner: owner, group: 50, mode: S_IFDIR | mode)])
         #expect(found?.place == place && found?.reason == .writable(mode))
@@ -54,16 +53,14 @@ import Testing
         #expect(found(0o777)?.reason == .writable(0o777))
     }
 
-    @Test(
-        "A folder of another user exposes what is in it, at any depth",
-        arguments: ["/home", "/home/ada", "/home/ada/nigh"])
-    func foreign(_ place: String) {
+    @Test(arguments: ["/home", "/home/ada", "/home/ada/nigh"])
+    func `A folder of another user exposes what is in it, at any depth`(_ place: String) {
         let found = exposure([place: Entry(owner: 1_001, mode: Self.folder)])
         #expect(found?.place == place && found?.reason == .foreign(1_001) && found?.advice == nil)
     }
 
-    @Test("In a folder with the sticky bit, what belongs to the user or to root is safe, and nothing else")
-    func sticky() {
+    @Test
+    func `In a folder with the sticky bit, what belongs to the user or to root is safe, and nothing else`() {
         #expect(exposure(of: "/tmp/ada/file") == nil)
         #expect(exposure(of: "/tmp/file", ["/tmp/file": Entry(owner: 1_000, mode: S_IFREG | 0o600)]) == nil)
         let others = Entry(owner: 1_001, mode: Self.folder)
@@ -73,8 +70,7 @@ import Testing
         #expect(found?.place == "/tmp/link" && found?.reason == .foreign(1_001))
     }
 
-    @Test("The folders on the way of a link count, and a link that leads in a circle is refused")
-    func links() {
+    @Test func `The folders on the way of a link count, and a link that leads in a circle is refused`() {
         func link(_ target: String) -> Entry { Entry(owner: 1_000, mode: S_IFLNK | 0o777, target: target) }
         let open = Entry(owner: 1_000, mode: S_IFDIR | 0o777)
         for target in ["/tmp/ada", "../../tmp/ada"] {
@@ -89,8 +85,7 @@ import Testing
         #expect(exposure([file: link("file")])?.reason == .unknown)
     }
 
-    @Test("A folder that cannot be examined is not trusted")
-    func unknown() {
+    @Test func `A folder that cannot be examined is not trusted`() {
         #expect(exposure(["/home/ada": nil as Entry?])?.reason == .unknown)
     }
 
@@ -104,8 +99,7 @@ import Testing
         #expect(found?.place == "/home/ada/nigh")
     }
 
-    @Test("A real path is examined from the root on, also one in the working directory")
-    func real() {
+    @Test func `A real path is examined from the root on, also one in the working directory`() {
         let outer = TemporaryFolder()
         mkdir("\(outer.path)/inner", 0o700)
         let path = "\(outer.path)/inner/file"

@@ -16,7 +16,7 @@ import Testing
 
     // MARK: The text
 
-    @Test func aTrustFileIsReadableText() throws {
+    @Test func `A trust file is readable text`() throws {
         let store = try store()
         store.remember(Self.bob, name: DisplayName(exactly: "Bob")!)
         store.pair(Self.ada, name: DisplayName(exactly: "Ada's den")!)
@@ -32,13 +32,12 @@ import Testing
             ])
     }
 
-    @Test("A blank name from an earlier version is read as the short PeerID")
-    func blankName() throws {
+    @Test func `A blank name from an earlier version is read as the short PeerID`() throws {
         _ = folder.file("peers", "nigh-peers 1\npaired \(Self.ada) 2025-01-02 2026-03-04 \"  \"\n")
         #expect(try store().peers.map(\.name.description) == [Self.ada.short])
     }
 
-    @Test func handWrittenLinesAndCommentsAreKept() throws {
+    @Test func `Hand written lines and comments are kept`() throws {
         let text = """
             # my devices
 
@@ -75,7 +74,7 @@ import Testing
         ("a\u{A0}b", "\"a\\u{a0}b\""), ("\u{301}x", "\"\\u{301}x\""), ("#", "\"#\""),
         ("👩\u{200D}💻", "\"👩\\u{200d}💻\""), ("a\u{E0041}", "\"a\\u{e0041}\""),
     ])
-    func anyNameIsEscapedAndReadBack(name: String, written: String) throws {
+    func `Any name is escaped and read back`(name: String, written: String) throws {
         let store = try store()
         store.pair(Self.ada, name: DisplayName(exactly: name)!)
         try store.save()
@@ -84,7 +83,7 @@ import Testing
         #expect(try self.store().peers.map { Array($0.name.description.utf8) } == [Array(name.utf8)])
     }
 
-    @Test func aFileFromTheFarFutureIsReadLikeAnyOther() throws {
+    @Test func `A file from the far future is read like any other`() throws {
         let store = try store()
         store.pair(Self.ada, name: DisplayName(exactly: "Ada")!)
         try store.save()
@@ -93,7 +92,7 @@ import Testing
         #expect(try self.store().isPaired(Self.ada))
     }
 
-    @Test func theLargestStoreFitsIntoTheFile() throws {
+    @Test func `The largest store fits into the file`() throws {
         let store = try store()
         // The name with the longest written form: two bytes become seven characters, and one has to be seen.
         let name = DisplayName(exactly: String(repeating: "\u{61C}", count: 31) + "x")!
@@ -129,7 +128,7 @@ import Testing
             ("paired \(ada) \(days) \"Ada\" x", "there is more text after its name"),
             ("paired \(bob) \(days) \"Bob\"", "it is about the same peer as line 3"),
         ] as [(String, String)])
-    func aDamagedLineIsReportedAndKept(line: String, why: String) throws {
+    func `A damaged line is reported and kept`(line: String, why: String) throws {
         let text = "nigh-peers 1\n\nknown \(Self.bob) 2026-02-28 2026-02-28 \"Bob\"\n\(line)\n"
         _ = folder.file("peers", text)
         let sentence = refusal(try store())
@@ -138,7 +137,7 @@ import Testing
         #expect(TemporaryFolder.text(of: path) == text)
     }
 
-    @Test func damageFoundWhileSavingLosesNothing() throws {
+    @Test func `Damage found while saving loses nothing`() throws {
         let store = try store()
         store.pair(Self.ada, name: DisplayName(exactly: "Ada")!)
         try store.save()
@@ -163,7 +162,7 @@ import Testing
         ("# nothing\n\n", "it does not begin with \"nigh-peers 1\""),
         ("", "it is empty"), ("nigh-peers 1\n#" + String(repeating: "x", count: 2 << 20), "it has more than"),
     ])
-    func anotherFormatIsRefusedAndKept(text: String, why: String) {
+    func `Another format is refused and kept`(text: String, why: String) {
         _ = folder.file("peers", text)
         let sentence = refusal(try store())
         #expect(sentence.contains("looking after the trusted peers: invalid peers file \(path): \(why)"))
@@ -171,7 +170,7 @@ import Testing
         #expect(stat(path, &status) == 0 && status.st_size == text.utf8.count)
     }
 
-    @Test func invalidUTF8IsRefused() {
+    @Test func `Invalid UTF 8 is refused`() {
         let descriptor = open(path, O_WRONLY | O_CREAT, 0o600)
         let bytes = Array("nigh-peers 1\n# ".utf8) + [0xFF]
         #expect(write(descriptor, bytes, bytes.count) == bytes.count)
@@ -179,7 +178,7 @@ import Testing
         #expect(refusal(try store()).contains("it is not UTF-8"))
     }
 
-    @Test func aFileBeyondThePeerLimitIsRefused() {
+    @Test func `A file beyond the peer limit is refused`() {
         let lines = (0...TrustBook.maximumCount).map {
             "known \(PeerID.numbered($0)) 2026-02-28 2026-02-28 \"x\""
         }

@@ -24,7 +24,7 @@ import Testing
 
     // MARK: Known peers
 
-    @Test func meetingPairingUnpairingAndForgetting() {
+    @Test func `Meeting pairing unpairing and forgetting`() {
         let store = TrustStore.ephemeral()
         #expect(store.trust(in: ada, called: name("Ada")) == .new && store.peers.isEmpty)
         store.remember(ada, name: name("Ada"))
@@ -51,7 +51,7 @@ import Testing
         ("Puma", "Pumas", false), ("Puma", "Puma 2", false), ("Puma", "Puma #0", false),
         ("Puma #x", "Puma", false), ("A b", "Ab", false),
     ])
-    func aNewPeerWithAKnownNameIsFlagged(known: String, newcomer: String, isFlagged: Bool) {
+    func `A new peer with a known name is flagged`(known: String, newcomer: String, isFlagged: Bool) {
         let store = TrustStore.ephemeral()
         store.remember(bob, name: name(known))
         store.remember(eve, name: name("Eve"))
@@ -59,8 +59,7 @@ import Testing
         #expect(store.trust(in: ada, called: name(newcomer)) == expected)
     }
 
-    @Test("A peer that was met and is not paired is flagged when it uses the name of a paired one")
-    func knownPeerWithPairedName() {
+    @Test func `A peer that was met and is not paired is flagged when it uses the name of a paired one`() {
         let store = TrustStore.ephemeral()
         store.remember(eve, name: name("Xaver"))
         store.remember(ada, name: name("Puma"))
@@ -71,7 +70,7 @@ import Testing
         #expect(store.trust(in: bob, called: name("Puma")) == .paired)
     }
 
-    @Test func pairedPeersComeFirstAmongPeersOfTheSameName() {
+    @Test func `Paired peers come first among peers of the same name`() {
         let store = TrustStore.ephemeral()
         for id in [eve, ada, bob] { store.remember(id, name: name("Puma")) }
         store.pair(bob, name: name("Puma #2"))
@@ -82,7 +81,7 @@ import Testing
         #expect(store.trust(in: .numbered(9), called: name("Puma")) == .newWithKnownName(of: [bob]))
     }
 
-    @Test func peersAreListedPairedFirstThenByName() {
+    @Test func `Peers are listed paired first then by name`() {
         let store = TrustStore.ephemeral()
         store.remember(eve, name: name("Adam"))
         store.remember(.numbered(7), name: name("Adam"))
@@ -92,7 +91,7 @@ import Testing
         #expect(store.peers.map(\.isPaired) == [true, true, false, false])
     }
 
-    @Test func entriesHaveTheDayOfPairingOrOfTheFirstMeeting() throws {
+    @Test func `Entries have the day of pairing or of the first meeting`() throws {
         let calendar = Calendar("2026-11-21")
         let store = try TrustStore(file: nil, today: calendar.today)
         store.remember(ada, name: name("Ada"))
@@ -109,7 +108,7 @@ import Testing
         #expect(store.peers.map { "\($0.since) \($0.lastSeen)" } == ["2026-11-22 2026-12-31"])
     }
 
-    @Test func daysAreReadStrictly() {
+    @Test func `Days are read strictly`() {
         for text in ["2026-11-21", "2024-02-29", "2000-02-29", "0001-01-01", "9999-12-31"] {
             #expect(CalendarDay(text)?.description == text)
         }
@@ -125,7 +124,7 @@ import Testing
 
     // MARK: The file
 
-    @Test func savedPeersAreLoadedByTheNextProgram() throws {
+    @Test func `Saved peers are loaded by the next program`() throws {
         let store = try TrustStore(path: path)
         store.pair(ada, name: name("Ada"))
         store.remember(bob, name: name("Bob"))
@@ -138,7 +137,7 @@ import Testing
         #expect(!next.needsSaving)
     }
 
-    @Test func theUsersOwnStoreLiesBesideTheIdentity() async throws {
+    @Test func `The users own store lies beside the identity`() async throws {
         await #expect(processExitsWith: .success) { [data = folder.path as String] in
             setenv("XDG_DATA_HOME", data, 1)
             _ = try IdentityFile().load()
@@ -148,7 +147,7 @@ import Testing
         #expect(try TrustStore(path: path).isPaired(ada))
     }
 
-    @Test func meetingTheSamePeerOnTheSameDayWritesNothing() throws {
+    @Test func `Meeting the same peer on the same day writes nothing`() throws {
         let calendar = Calendar("2026-11-21")
         let store = try TrustStore(file: TrustFile(path: path), today: calendar.today)
         store.remember(ada, name: name("Ada"))
@@ -165,7 +164,7 @@ import Testing
 
     // MARK: Several programs
 
-    @Test func programsThatSaveInTurnLoseNothing() throws {
+    @Test func `Programs that save in turn lose nothing`() throws {
         let (one, two) = (try TrustStore(path: path), try TrustStore(path: path))
         one.pair(ada, name: name("Ada"))
         two.pair(bob, name: name("Bob"))
@@ -182,7 +181,7 @@ import Testing
         #expect(one.needsSaving)
     }
 
-    @Test func aChangedFileIsReadOnceItHasSettled() throws {
+    @Test func `A changed file is read once it has settled`() throws {
         let (one, two) = (try TrustStore(path: path), try TrustStore(path: path))
         two.pair(ada, name: name("Ada"))
         two.pair(bob, name: name("Bob"))
@@ -205,7 +204,7 @@ import Testing
         #expect(one.isPaired(ada) && one.isPaired(bob))
     }
 
-    @Test func aChangeOverridesOlderMemoriesOfOtherPrograms() throws {
+    @Test func `A change overrides older memories of other programs`() throws {
         let calendar = Calendar("2026-11-21")
         let first = try TrustStore(file: TrustFile(path: path), today: calendar.today)
         for id in [ada, bob, eve] { first.pair(id, name: name("Puma")) }
@@ -229,7 +228,7 @@ import Testing
         }
     }
 
-    @Test func changesOfOnePeerApplyInOrder() throws {
+    @Test func `Changes of one peer apply in order`() throws {
         let other = try TrustStore(path: path)
         for id in [ada, bob, eve] { other.pair(id, name: name("old")) }
         try other.save()
@@ -251,7 +250,7 @@ import Testing
         #expect(try TrustStore(path: path).trust(in: bob, called: name("Bobby")) == .new)
     }
 
-    @Test func oneStoreIsSavedByFourThreadsAtOnce() async throws {
+    @Test func `One store is saved by four threads at once`() async throws {
         let store = try TrustStore(path: path)
         try await withThrowingTaskGroup { group in
             for thread in 0..<4 {
@@ -265,7 +264,7 @@ import Testing
         #expect(try TrustStore(path: path).peers == store.peers)
     }
 
-    @Test func aHundredChangesOfFourProcessesAreAllKept() async throws {
+    @Test func `A hundred changes of four processes are all kept`() async throws {
         let path = path
         await withTaskGroup { group in
             for process in 0..<4 {
@@ -286,7 +285,7 @@ import Testing
         try store.save()
     }
 
-    @Test func aChangeThatCannotBeSavedIsKeptForTheNextTime() throws {
+    @Test func `A change that cannot be saved is kept for the next time`() throws {
         let store = try TrustStore(file: TrustFile(path: path, lockTimeout: .milliseconds(5)))
         store.pair(ada, name: name("Ada"))
         try store.save()
@@ -305,7 +304,7 @@ import Testing
 
     // MARK: Crashes
 
-    @Test func aCrashWhileWritingLeavesTheOldContent() async throws {
+    @Test func `A crash while writing leaves the old content`() async throws {
         let store = try TrustStore(path: path)
         store.pair(ada, name: name("Ada"))
         try store.save()
@@ -329,7 +328,7 @@ import Testing
         #expect(TemporaryFolder.names(in: folder.path + "/nigh") == [".peers.lock", "peers"])
     }
 
-    @Test func aFullDiskIsReportedAndLeavesTheOldContent() async throws {
+    @Test func `A full disk is reported and leaves the old content`() async throws {
         let store = try TrustStore(path: path)
         store.pair(ada, name: name("Ada"))
         try store.save()
@@ -349,7 +348,7 @@ import Testing
 
     // MARK: Limits
 
-    @Test func theLeastRecentlySeenPeerIsForgottenBeyondTheLimit() throws {
+    @Test func `The least recently seen peer is forgotten beyond the limit`() throws {
         let calendar = Calendar("2026-11-20")
         let store = try TrustStore(file: TrustFile(path: path), today: calendar.today)
         store.pair(ada, name: name("Ada"))
@@ -369,7 +368,7 @@ import Testing
         #expect(try TrustStore(path: path).peers == store.peers)
     }
 
-    @Test func newPeersReplaceOtherNewPeersBeyondTheLimit() throws {
+    @Test func `New peers replace other new peers beyond the limit`() throws {
         let calendar = Calendar("2026-11-20")
         let store = try TrustStore(file: TrustFile(path: path), today: calendar.today)
         store.remember(bob, name: name("Bob"))
@@ -388,7 +387,7 @@ import Testing
         #expect(store.peers.count == TrustBook.maximumCount)
     }
 
-    @Test func pairedPeersAreNeverDroppedQuietly() throws {
+    @Test func `Paired peers are never dropped quietly`() throws {
         let store = try TrustStore(path: path)
         for number in 0..<TrustBook.maximumCount { store.pair(.numbered(number), name: name("Puma")) }
         try store.save()

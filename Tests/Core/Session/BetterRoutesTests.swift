@@ -119,7 +119,7 @@ import Testing
         #expect(elapsed <= 2_300)
     }
 
-    @Test func simultaneousMovesEndWithOneLink() throws {
+    @Test func `Simultaneous moves end with one link`() throws {
         for delay in 0..<40 {
             let network = SimulatedNetwork.withTwoWires()
             let plan = "delay=\(delay)ms"

@@ -74,7 +74,7 @@ import Testing
         }
     }
 
-    @Test func fourTasksSendAndEachKeepsItsOrder() async throws {
+    @Test func `Four tasks send and each keeps its order`() async throws {
         let (puma, lynx) = try await connectedPair()
         let each = 2_000
         try await withThrowingTaskGroup(of: Void.self) { group in
@@ -101,7 +101,7 @@ import Testing
         for session in [puma, lynx] { await session.close() }
     }
 
-    @Test func waitingSendersGetRoomWhenTheReaderReadsAndLoseNothing() async throws {
+    @Test func `Waiting senders get room when the reader reads and lose nothing`() async throws {
         let (puma, lynx) = try await connectedPair {
             $0.limits.sendBuffer = 64 << 10
             $0.limits.receiveWindow = 64 << 10
@@ -123,15 +123,16 @@ import Testing
         for session in [puma, lynx] { await session.close() }
     }
 
-    @Test func aCancelledSenderStopsWaiting() async throws {
+    @Test func `A cancelled sender stops waiting`() async throws {
         let (puma, lynx, sender) = try await pairWithAWaitingSender()
         sender.cancel()
         #expect(await sender.value?.cause == .cancelled)
         for session in [puma, lynx] { await session.close() }
     }
 
-    @Test("A cancelled message to several peers is sent to those before the one that it waits for")
-    func aCancelledMessageToSeveral() async throws {
+    @Test func `A cancelled message to several peers is sent to those before the one that it waits for`()
+        async throws
+    {
         let sessions = try await connected(["Puma", "Owl", "Lynx"], adjust: Self.makeBuffersSmall)
         let (puma, owl, lynx) = (sessions[0], sessions[1], sessions[2])
         let filler = await waitingSender(from: puma, to: lynx)
@@ -151,7 +152,7 @@ import Testing
         for session in sessions { await session.close() }
     }
 
-    @Test func waitingSendersFailWhenThePeerIsGone() async throws {
+    @Test func `Waiting senders fail when the peer is gone`() async throws {
         let (puma, lynx, sender) = try await pairWithAWaitingSender()
         await lynx.close()
         let cause = await sender.value?.cause
@@ -159,7 +160,7 @@ import Testing
         await puma.close()
     }
 
-    @Test func pingsAndStatisticsWorkFromAnyTask() async throws {
+    @Test func `Pings and statistics work from any task`() async throws {
         let (puma, lynx) = try await connectedPair()
         let time = try await puma.ping(lynx.id, payload: [1, 2, 3])
         #expect(time > .zero && time < .seconds(5))
@@ -174,7 +175,7 @@ import Testing
         await lynx.close()
     }
 
-    @Test func sequencesEndWhenTheSessionIsClosed() async throws {
+    @Test func `Sequences end when the session is closed`() async throws {
         let (puma, lynx) = try await connectedPair()
         try await puma.send(Array("before".utf8), to: lynx.id)
         let events = puma.events
@@ -223,7 +224,7 @@ import Testing
         return (task, outcome)
     }
 
-    @Test func aCancelledPingFailsAtOnce() throws {
+    @Test func `A cancelled ping fails at once`() throws {
         let (puma, lynx) = try network.connectedPair()
         lynx.faults.stall()
         let (session, id) = (puma.session, lynx.id)
@@ -238,7 +239,7 @@ import Testing
         #expect(puma.state(of: lynx.id) == .connected && puma.session.inspection.calls == 0)
     }
 
-    @Test func aLoopOfPingsEndsWhenItsTaskIsCancelled() throws {
+    @Test func `A loop of pings ends when its task is cancelled`() throws {
         let plan = try FaultPlan(parsing: "delay=10ms")
         let (puma, lynx) = try network.connectedPair(plan: plan)
         let (session, id) = (puma.session, lynx.id)
@@ -250,7 +251,7 @@ import Testing
         #expect(outcome.cause == .cancelled)
     }
 
-    @Test func aCancelledDisconnectFailsAtOnceAndTheConversationStillEndsInGoodOrder() throws {
+    @Test func `A cancelled disconnect fails at once and the conversation still ends in good order`() throws {
         let (puma, lynx) = try network.connectedPair()
         lynx.faults.plan.delay = .seconds(1)
         try puma.session.trySend([1, 2, 3], to: lynx.id)
@@ -268,7 +269,7 @@ import Testing
     }
 
     @Test(arguments: [false, true])
-    func aCancelledPairingIsWithdrawn(whenDigitsAreShown: Bool) throws {
+    func `A cancelled pairing is withdrawn`(whenDigitsAreShown: Bool) throws {
         let puma = network.join("Puma")
         let lynx = network.join("Lynx") { $0.acceptsPairing = true }
         try network.run(for: .seconds(1))

@@ -4,7 +4,7 @@ import Testing
 
 @Suite struct ConversationTests {
     @Test(arguments: 0..<30)
-    func everythingArrivesOnceAndInOrderOverManyLinks(seed: UInt64) throws {
+    func `Everything arrives once and in order over many links`(seed: UInt64) throws {
         var generator = SeededGenerator(seed: seed)
         let pair = try ConversationPair(window: 20_000, frame: 8_192, buffer: 100_000)
         var sent: [ObjectIdentifier: [Lane: [[UInt8]]]] = [:]
@@ -46,7 +46,7 @@ import Testing
     }
 
     /// A sender may have room for a quarter of the window and no more, so the receiver must not wait for its timer.
-    @Test func aQuarterOfTheWindowIsAcknowledgedAtOnce() throws {
+    @Test func `A quarter of the window is acknowledged at once`() throws {
         let pair = try ConversationPair(window: 4_000)
         try pair.first.send([UInt8](repeating: 1, count: 995))
         try pair.deliver(gathering: 10_000)
@@ -59,7 +59,7 @@ import Testing
     }
 
     /// The same holds for a large message, whose last piece may be small.
-    @Test func aMessageOfAQuarterOfTheWindowIsAcknowledgedWithItsLastPiece() throws {
+    @Test func `A message of a quarter of the window is acknowledged with its last piece`() throws {
         for (size, isAtOnce) in [(10_000, true), (9_999, false)] {
             let pair = try ConversationPair(window: 40_000, frame: 8_192)
             try pair.first.send([UInt8](repeating: 1, count: size))
@@ -72,7 +72,7 @@ import Testing
         }
     }
 
-    @Test func aBulkTransferDelaysTheMainLaneByItsShareOnly() throws {
+    @Test func `A bulk transfer delays the main lane by its share only`() throws {
         let pair = try ConversationPair(window: 4 << 20, buffer: 4 << 20)
         try pair.first.send([UInt8](repeating: 1, count: 1 << 20), on: .bulk)
         pair.first.gather(budget: 40_000)
@@ -91,7 +91,7 @@ import Testing
         #expect(pair.second.received[.bulk]?.map(\.count) == [1 << 20])
     }
 
-    @Test func aLaneWithoutCreditDoesNotHoldUpTheOther() throws {
+    @Test func `A lane without credit does not hold up the other`() throws {
         let pair = try ConversationPair(window: 10_000, frame: 8_192)
         try pair.first.send([UInt8](repeating: 1, count: 100_000), on: .main)
         pair.first.gather(budget: 1 << 20)
@@ -101,7 +101,7 @@ import Testing
     }
 
     @Test(arguments: Lane.allCases)
-    func readingMakesRoomOnEitherLane(lane: Lane) throws {
+    func `Reading makes room on either lane`(lane: Lane) throws {
         let window = 20_000
         let pair = try ConversationPair(window: window, frame: 8_192)
         var sent = 0
@@ -154,7 +154,7 @@ import Testing
         #expect(pair.first.conversation.port.outstanding == 10 && !pair.first.conversation.isDrained)
     }
 
-    @Test func anOlderAcknowledgementIsIgnored() throws {
+    @Test func `An older acknowledgement is ignored`() throws {
         let pair = try ConversationPair()
         for number in 0..<3 { try pair.first.send([UInt8(number)]) }
         pair.first.gather(budget: 100)
@@ -184,7 +184,7 @@ import Testing
         }
     }
 
-    @Test func aPeerThatForgotWhatItAcknowledgedIsRefused() throws {
+    @Test func `A peer that forgot what it acknowledged is refused`() throws {
         let pair = try ConversationPair()
         for number in 0..<3 { try pair.first.send([UInt8(number)]) }
         try pair.deliver(gathering: 100)
@@ -198,7 +198,7 @@ import Testing
         }
     }
 
-    @Test func theLargestGrantIsAccepted() throws {
+    @Test func `The largest grant is accepted`() throws {
         let pair = try ConversationPair()
         var standing = Standing()
         standing.granted = [.max, .max]
@@ -210,7 +210,7 @@ import Testing
         _ = try pair.first.conversation.apply(standing, pool: &pair.first.pool)
     }
 
-    @Test func anAcknowledgementIsDue100MillisecondsAfterTheFirstByte() throws {
+    @Test func `An acknowledgement is due 100 milliseconds after the first byte`() throws {
         let pair = try ConversationPair()
         #expect(pair.second.conversation.acknowledgeBy == .never)
         try pair.first.send([1])
@@ -223,7 +223,7 @@ import Testing
         #expect(pair.second.conversation.acknowledgeBy == .never)
     }
 
-    @Test func stagedMessagesAreCounted() throws {
+    @Test func `Staged messages are counted`() throws {
         let pair = try ConversationPair()
         let port = pair.first.conversation.port
         for size in [3, 0, 20_000] {
@@ -255,7 +255,7 @@ import Testing
         bytes.withUnsafeBytes { outbox.appendToLast($0, to: peer, on: .main, isNext: false) }
     }
 
-    @Test func messagesStagedByOtherThreadsGoFirst() throws {
+    @Test func `Messages staged by other threads go first`() throws {
         var outbox = Outbox()
         try conversation.port.stage(ByteSlice([1]), on: .main, isNext: false)
         outbox.remember(conversation)
@@ -264,7 +264,7 @@ import Testing
         #expect(try arrived() == [[1], [2]])
     }
 
-    @Test func theLastConversationIsCachedForTheNextMessage() throws {
+    @Test func `The last conversation is cached for the next message`() throws {
         var outbox = Outbox()
         #expect(appendToLast([1], to: conversation.peer, &outbox) == .notAppended)
         outbox.remember(conversation)
@@ -277,7 +277,7 @@ import Testing
         #expect(conversation.statistics.bytesSent == 2)
     }
 
-    @Test func nothingIsSentToAPeerThatHasLeft() throws {
+    @Test func `Nothing is sent to a peer that has left`() throws {
         var outbox = Outbox()
         outbox.remember(conversation)
         conversation.stopAccepting(NighError(.sending, .left))
@@ -286,7 +286,7 @@ import Testing
         #expect(outbox.recipient(0, conversation.peer) { _ in conversation } == nil)
     }
 
-    @Test func aBroadcastIsEncodedOnceAndItsRecipientsAreCached() throws {
+    @Test func `A broadcast is encoded once and its recipients are cached`() throws {
         var outbox = Outbox()
         let others = [conversation, pair.second.conversation]
         let encoded = outbox.encode(ByteSlice([7, 8]), on: .main)
@@ -307,7 +307,7 @@ import Testing
         #expect(pair.second.conversation.port.outstanding == 2 * SendLane.cost(of: 2))
     }
 
-    @Test func anUnreliableMessageWithoutALinkIsDroppedAndCounted() {
+    @Test func `An unreliable message without a link is dropped and counted`() {
         let outbox = Outbox()
         let link = ([1, 2] as [UInt8]).withUnsafeBytes {
             outbox.send(unreliable: $0, .sequenced, to: conversation) { _ in 1_000 }

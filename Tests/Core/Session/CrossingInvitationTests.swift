@@ -151,7 +151,7 @@ import Testing
     }
 
     /// In half of the rounds the programs answer no invitation.
-    @Test func twoHundredDoubleInvitationsEndWithOneLinkEach() throws {
+    @Test func `Two hundred double invitations end with one link each`() throws {
         for round in 0..<200 {
             var random = SeededGenerator(seed: UInt64(round))
             var plan = FaultPlan()

@@ -64,14 +64,14 @@ import Testing
     /// The bytes of the message on the wire.
     private let size = 64 + FrameHeader.byteCount
 
-    @Test func messagesOfOneTurnLeaveInOneWrite() throws {
+    @Test func `Messages of one turn leave in one write`() throws {
         let pair = try Pair()
         try pair.send(message, times: 300)
         #expect(pair.firstPipe.writeSizes == [300 * size])
         #expect(pair.firstPipe.writes[0].count == 2, "one slice of the small chunk, and one of the large")
     }
 
-    @Test func lanesAndUnreliableMessagesShareTheWrite() throws {
+    @Test func `Lanes and unreliable messages share the write`() throws {
         let pair = try Pair()
         for _ in 0..<10 {
             try pair.first.trySend(message, to: pair.second.id, .reliable(.main))
@@ -82,7 +82,7 @@ import Testing
         #expect(pair.firstPipe.writeSizes == [30 * size])
     }
 
-    @Test func encryptedMessagesOfOneTurnLeaveInOneWriteOfFullRecords() throws {
+    @Test func `Encrypted messages of one turn leave in one write of full records`() throws {
         let pair = try Pair(security: .encrypted)
         try pair.send(message, times: 1_000)
         let plain = 1_000 * size
@@ -91,7 +91,7 @@ import Testing
         #expect(pair.firstPipe.writeSizes == [plain + records * 22])
     }
 
-    @Test func messagesFromAnotherThreadLeaveInOneWrite() async throws {
+    @Test func `Messages from another thread leave in one write`() async throws {
         let pair = try Pair()
         let (first, peer, message) = (pair.first!, pair.second.id, message)
         try await Task.detached {
@@ -101,7 +101,7 @@ import Testing
         #expect(pair.firstPipe.writeSizes == [100 * size])
     }
 
-    @Test func allInputIsHandledBeforeAnythingIsWritten() throws {
+    @Test func `All input is handled before anything is written`() throws {
         let pair = try Pair()
         var handled = 0
         pair.onMessage = { _ in
@@ -118,7 +118,7 @@ import Testing
         #expect(pair.secondPipe.writes.count == 1, "and the answers leave as one write")
     }
 
-    @Test func anAnswerToALoneMessageIsWrittenBeforeOtherWork() throws {
+    @Test func `An answer to a lone message is written before other work`() throws {
         let pair = try Pair()
         let writes = Mutex<[Int]>([])
         pair.onMessage = { _ in
@@ -132,7 +132,7 @@ import Testing
         #expect(writes.withLock { $0 } == [1, 2, 3])
     }
 
-    @Test func whatSeveralPeersBringInOneTurnIsPassedOnInOneWrite() throws {
+    @Test func `What several peers bring in one turn is passed on in one write`() throws {
         let pair = try Pair()
         let third = try pair.connectAnother()
         pair.onMessage = { _ in
@@ -147,7 +147,7 @@ import Testing
         #expect(pair.secondPipe.writeSizes == Array(repeating: 2 * size, count: 5))
     }
 
-    @Test func aHandlerReadsSmallMessagesWhereThePipeLeftThem() throws {
+    @Test func `A handler reads small messages where the pipe left them`() throws {
         let pair = try Pair()
         var addresses: [UnsafeRawPointer] = []
         pair.onMessage = { bytes in
@@ -164,7 +164,7 @@ import Testing
         }
     }
 
-    @Test func aLargePayloadIsWrittenByReference() throws {
+    @Test func `A large payload is written by reference`() throws {
         let pair = try Pair()
         let payload = ByteSlice([UInt8](repeating: 9, count: 64 << 10))
         var received = 0
@@ -176,7 +176,7 @@ import Testing
         #expect(own.reduce(0) { $0 + $1.count } == payload.count)
     }
 
-    @Test func receivingAloneWritesNothing() throws {
+    @Test func `Receiving alone writes nothing`() throws {
         let pair = try Pair()
         try pair.send(message, times: 10)
         #expect(pair.secondPipe.writes.isEmpty, "the acknowledgement can wait for something to travel with")

@@ -59,7 +59,7 @@ import Worlds
     }
 
     @Test(arguments: Impostor.Behavior.allCases)
-    func aForgedAnnouncementDoesNotHideThePeer(_ behavior: Impostor.Behavior) throws {
+    func `A forged announcement does not hide the peer`(_ behavior: Impostor.Behavior) throws {
         let id = Identity.ephemeral(seed: 77).peerID
         let impostor = impostor(behavior, announcing: id)
         let guest = network.join("Guest", role: .client)
@@ -74,7 +74,7 @@ import Worlds
     }
 
     @Test(arguments: Impostor.Behavior.allCases)
-    func aForgedAddressBehindTheRouteDoesNotHideThePeer(_ behavior: Impostor.Behavior) throws {
+    func `A forged address behind the route does not hide the peer`(_ behavior: Impostor.Behavior) throws {
         let impostor = impostor(behavior)
         let (host, guest) = try hostAndGuest(behind: [impostor])
         try network.run(for: .milliseconds(2_500))
@@ -82,7 +82,7 @@ import Worlds
         #expect(impostor.opened == 1 && impostor.closed == 1)
     }
 
-    @Test func thePeerIsReachedInTimeBehindFiftySilentAddresses() throws {
+    @Test func `The peer is reached in time behind fifty silent addresses`() throws {
         let impostors = impostors(50, .silent)
         let (host, guest) = try hostAndGuest(behind: impostors)
         for _ in 0..<90 {
@@ -94,7 +94,7 @@ import Worlds
         #expect(impostors.allSatisfy { $0.opened == $0.closed })
     }
 
-    @Test func addressesBeyondTheLimitAreNotDialled() throws {
+    @Test func `Addresses beyond the limit are not dialled`() throws {
         let impostors = impostors(9, .closing)
         let (_, guest) = try hostAndGuest(behind: impostors) { $0.limits.placesPerRoute = 4 }
         try network.run(for: .seconds(5))
@@ -102,7 +102,7 @@ import Worlds
         #expect(guest.failure?.attempts.count == 4)
     }
 
-    @Test func anotherPeerAtAnAddressOfThePeerDoesNotHideIt() throws {
+    @Test func `Another peer at an address of the peer does not hide it`() throws {
         let other = network.join("Other", role: .server)
         let host = network.join("Host", role: .server)
         let guest = try guest(seeing: host.id) { [other.address, host.address] }
@@ -112,7 +112,7 @@ import Worlds
         #expect(other.machine.links.isEmpty)
     }
 
-    @Test func anInvitationOfImpostorsAloneFailsAndNamesThemAll() throws {
+    @Test func `An invitation of impostors alone fails and names them all`() throws {
         let impostors = impostors(3, .closing)
         let (host, guest) = try hostAndGuest(behind: impostors, isHostThere: false)
         try network.run(for: .seconds(1))
@@ -122,13 +122,13 @@ import Worlds
     }
 
     /// The honest peer on a slow link is not dialled a second time while its handshake is in progress.
-    @Test func aSlowPeerIsDialledOnce() throws {
+    @Test func `A slow peer is dialled once`() throws {
         let (host, guest) = try hostAndGuest(behind: [], plan: try FaultPlan(parsing: "delay=1500ms"))
         try network.run(for: .seconds(9))
         #expect(guest.outcomes == [.success(host.id)] && guest.statistics.dials == 1)
     }
 
-    @Test func aConversationResumesDespiteAnImpostor() throws {
+    @Test func `A conversation resumes despite an impostor`() throws {
         let host = network.join("Host", role: .server)
         let impostor = impostor(.silent)
         nonisolated(unsafe) var isForged = false  // the loop is virtual: one thread
@@ -142,7 +142,7 @@ import Worlds
         #expect(guest.state(of: host.id) == .connected && host.texts == ["still here"])
     }
 
-    @Test func twoSessionsPairDespiteAnImpostor() throws {
+    @Test func `Two sessions pair despite an impostor`() throws {
         let impostor = impostor(.silent)
         let host = network.join("Host", role: .server)
         host.session.startAcceptingPairing()
@@ -153,7 +153,7 @@ import Worlds
     }
 
     /// After an invitation is cancelled, the machine keeps nothing of its race.
-    @Test func aCancelledInvitationClosesEveryPipe() throws {
+    @Test func `A cancelled invitation closes every pipe`() throws {
         let impostors = impostors(20, .silent)
         let (host, guest) = try hostAndGuest(behind: impostors, isHostThere: false)
         try network.run(for: .seconds(3))
@@ -165,7 +165,7 @@ import Worlds
     }
 
     /// Finding the peer past an impostor takes time once. The next link needs none.
-    @Test func theAddressWhereThePeerWasVerifiedIsDialledFirst() throws {
+    @Test func `The address where the peer was verified is dialled first`() throws {
         let impostor = impostor(.silent)
         let (host, guest) = try hostAndGuest(behind: [impostor])
         try network.run(for: .seconds(3))
@@ -176,7 +176,7 @@ import Worlds
     }
 
     /// At the peer's old address, an impostor answers now.
-    @Test func anAddressThatFailsVerificationIsNoLongerDialledFirst() throws {
+    @Test func `An address that fails verification is no longer dialled first`() throws {
         let first = network.join("Host", role: .server, number: 77)
         var places = [first.address]
         let guest = try guest(seeing: first.id) { places }
@@ -198,7 +198,7 @@ import Worlds
     }
 
     /// An impostor that delays a dial does not keep the conversation from trying the honest route again.
-    @Test func aSilentRouteDoesNotDelayARetryOfTheOther() throws {
+    @Test func `A silent route does not delay a retry of the other`() throws {
         let host = network.join("Host", role: .server, number: 77)
         let guest = network.join("Guest", role: .client)
         try network.run(for: .seconds(1))

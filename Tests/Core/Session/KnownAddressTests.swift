@@ -37,7 +37,7 @@ import Testing
         network.join("Host", role: .server, number: number, at: Self.table.value, adjust: adjust)
     }
 
-    @Test func aPeerAtAKnownAddressIsSeenAndCanBeInvited() throws {
+    @Test func `A peer at a known address is seen and can be invited`() throws {
         let (host, guest) = (host(), guest())
         try network.run(for: .seconds(1))
         #expect(guest.states(of: host.id) == [.available])
@@ -56,7 +56,7 @@ import Testing
         #expect(guest.statistics.dials == 2)
     }
 
-    @Test func anAddressWithoutPeerIsReportedOnceAndRetriedWithBackOff() throws {
+    @Test func `An address without peer is reported once and retried with back off`() throws {
         let guest = guest()
         try network.run(for: .seconds(300))
         let error = try #require(guest.problems.first)
@@ -70,7 +70,7 @@ import Testing
         #expect(guest.state(of: host.id) == .available)
     }
 
-    @Test func aNewReasonIsReportedAndTheSameReasonAgainAfterASuccess() throws {
+    @Test func `A new reason is reported and the same reason again after a success`() throws {
         let guest = guest()
         try network.run(for: .seconds(1))
         let stranger = host { $0.service = "chess" }
@@ -88,7 +88,7 @@ import Testing
         #expect(guest.problems.map(\.cause) == [.refused, .wrongService("chess"), .refused])
     }
 
-    @Test func anAddressOfTheSessionItselfIsDroppedQuietly() throws {
+    @Test func `An address of the session itself is dropped quietly`() throws {
         let lone = network.join(
             "Lone", at: Self.table.value, through: Self.knowing([Self.table], finds: true))
         try network.run(for: .seconds(120))
@@ -97,7 +97,7 @@ import Testing
         #expect((2...6).contains(lone.statistics.dials), "\(lone.statistics.dials) dials")
     }
 
-    @Test func aPeerThatIsAlsoDiscoveredIsOnePeerWithTwoRoutes() throws {
+    @Test func `A peer that is also discovered is one peer with two routes`() throws {
         let network = SimulatedNetwork(wires: [.init(), .init("hidden", priority: 20)])
         let host = network.join("Host", role: .server, through: Self.knowing([], of: "hidden"))
         let address = TransportAddress(scheme: "hidden", value: host.address.value)
@@ -119,7 +119,7 @@ import Testing
         #expect(guest.machine.peers[host.id]?.routes.count == 2)
     }
 
-    @Test func aPeerThatLeavesIsLostAndKeepsItsIDWhenItReturns() throws {
+    @Test func `A peer that leaves is lost and keeps its ID when it returns`() throws {
         let (first, guest) = (host(), guest())
         try network.run(for: .seconds(1))
         first.session.close {}
@@ -136,7 +136,7 @@ import Testing
         #expect(guest.states(of: second.id).suffix(3) == [.disconnected, .available, .unavailable])
     }
 
-    @Test func aPeerThatCrashesInAConversationIsFoundAgainAfterItsRestart() throws {
+    @Test func `A peer that crashes in a conversation is found again after its restart`() throws {
         let (first, guest) = (host(), guest())
         try network.run(for: .seconds(1))
         try network.invite(first, from: guest)
@@ -150,7 +150,7 @@ import Testing
         #expect(guest.outcomes == [.success(second.id)])
     }
 
-    @Test func aNewPeerAtTheAddressReplacesTheFormerOne() throws {
+    @Test func `A new peer at the address replaces the former one`() throws {
         let (first, guest) = (host(), guest())
         try network.run(for: .seconds(1))
         first.session.close {}
@@ -162,7 +162,7 @@ import Testing
         #expect(guest.state(of: second.id) == .available)
     }
 
-    @Test func aSessionThatDoesNotBrowseDoesNotDial() throws {
+    @Test func `A session that does not browse does not dial`() throws {
         let host = host()
         let guest = guest(role: .server)
         try network.run(for: .seconds(60))
@@ -176,7 +176,7 @@ import Testing
         #expect(guest.statistics.dials == 1)
     }
 
-    @Test func aProbeInProgressDoesNotDelayClosing() throws {
+    @Test func `A probe in progress does not delay closing`() throws {
         let plan = try FaultPlan(parsing: "hang=all")
         let guests = [guest(plan: plan), guest(plan: plan)]
         try network.run(for: .seconds(1))
@@ -192,7 +192,7 @@ import Testing
         }
     }
 
-    @Test func addressesBeyondTheLimitAreIgnoredAndCounted() throws {
+    @Test func `Addresses beyond the limit are ignored and counted`() throws {
         let addresses = (0..<6).map { TransportAddress(scheme: "memory", value: "table\($0)") }
         let guest = guest(knowing: addresses) { $0.limits.knownAddresses = 4 }
         try network.run(for: .milliseconds(100))
@@ -200,7 +200,7 @@ import Testing
         #expect(guest.statistics.sightingsIgnored == 2)
     }
 
-    @Test func aTransportReportsThatItCannotAdvertiseOrBrowse() throws {
+    @Test func `A transport reports that it cannot advertise or browse`() throws {
         let host = host()
         let driver = host.session.driver
         let errors = [NighError.Cause.refused, .timedOut].map { NighError(.starting, $0) }
@@ -209,7 +209,7 @@ import Testing
         #expect(host.problems.map(\.cause) == [.refused, .timedOut])
     }
 
-    @Test func aSessionWithTooManyPeersReportsThat() throws {
+    @Test func `A session with too many peers reports that`() throws {
         let host = host()
         let guest = guest() { $0.limits.knownPeers = 0 }
         try network.run(for: .seconds(60))

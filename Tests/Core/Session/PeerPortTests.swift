@@ -26,7 +26,7 @@ import Testing
         var causes: [NighError.Cause?] { answers.withLock { $0.map { $0.error?.cause } } }
     }
 
-    @Test func aPortAdmitsBytesUntilTheBufferIsFull() throws {
+    @Test func `A port admits bytes until the buffer is full`() throws {
         let port = port()
         try port.admit(0)
         #expect(port.outstanding == 4)
@@ -42,7 +42,7 @@ import Testing
         #expect(port.outstanding == 0)
     }
 
-    @Test func theSmallerMessageLimitApplies() throws {
+    @Test func `The smaller message limit applies`() throws {
         for (own, peer) in [(500, 300), (300, 500)] {
             let port = port(message: own, peerMessage: peer)
             try port.admit(300)
@@ -54,7 +54,7 @@ import Testing
         #expect(throws: NighError.self) { try none.admit(1) }
     }
 
-    @Test func stagedMessagesComeOutInOrder() throws {
+    @Test func `Staged messages come out in order`() throws {
         let port = port(sendBuffer: 1 << 20, message: 1 << 20)
         #expect(!port.hasStaged)
         let large = [UInt8](repeating: 5, count: 9_000)
@@ -76,7 +76,7 @@ import Testing
         #expect(port.outstanding == runs.reduce(0) { $0 + $1.bytes.count + ($1.isLarge ? 4 : 0) })
     }
 
-    @Test func waitersAreAdmittedInOrder() throws {
+    @Test func `Waiters are admitted in order`() throws {
         let (port, outcomes) = (port(sendBuffer: 100), Outcomes())
         outcomes.wait(port, 1)
         #expect(outcomes.causes == [nil])
@@ -98,7 +98,7 @@ import Testing
         try port.admit(1)
     }
 
-    @Test func cancellingKeepsTheOthersInOrder() throws {
+    @Test func `Cancelling keeps the others in order`() throws {
         let port = port(sendBuffer: 1)
         try port.admit(0)
         let outcomes = Outcomes()
@@ -109,7 +109,7 @@ import Testing
         #expect(outcomes.numbers == [3, 1, 2, 4, 5])
     }
 
-    @Test func closingNotifiesEveryPeerOnce() throws {
+    @Test func `Closing notifies every peer once`() throws {
         let port = port(sendBuffer: 1)
         try port.admit(0)
         let outcomes = Outcomes()
@@ -127,7 +127,7 @@ import Testing
         #expect(port.takeStaged() == nil)
     }
 
-    @Test func aPortIsListedOnce() {
+    @Test func `A port is listed once`() {
         let port = port()
         #expect(port.markListed())
         #expect(!port.markListed())
@@ -135,7 +135,7 @@ import Testing
         #expect(port.markListed())
     }
 
-    @Test func theLoopIsNotifiedOnceEnoughIsRead() {
+    @Test func `The loop is notified once enough is read`() {
         let port = port()
         #expect(!port.didRead(10, notifyAfter: 100))
         #expect(port.didRead(90, notifyAfter: 100))
@@ -146,7 +146,7 @@ import Testing
         #expect(!port.didRead(99, notifyAfter: 100))
     }
 
-    @Test func manyThreadsStageEachInItsOwnOrder() async throws {
+    @Test func `Many threads stage each in its own order`() async throws {
         let port = port(sendBuffer: 64 << 20, message: 1 << 20)
         let (threadsDone, staged) = (Counter(), Guarded<[UInt8]>([]))
         await withTaskGroup(of: Void.self) { group in

@@ -188,8 +188,9 @@ import Testing
         #expect(now == .at(10_000))
     }
 
-    @Test("A requested retry time is kept, whatever routes appear; a time beyond the deadline ends the calls")
-    func later() {
+    @Test
+    func `A requested retry time is kept, whatever routes appear; a time beyond the deadline ends the calls`()
+    {
         var call = RetrySchedule(from: .at(0), until: .at(10_000))
         call.callStarted(along: Self.puma, at: .at(0))
         #expect(call.nextCall(after: Self.busy(for: .seconds(5)), at: .at(0)) == .at(5_000))

@@ -8,7 +8,7 @@ import Testing
     private let network = SimulatedNetwork()
 
     /// Room goes to the caller that has waited longest, whichever call sends the message.
-    @Test func aWaitingSenderIsNotOvertaken() throws {
+    @Test func `A waiting sender is not overtaken`() throws {
         let (puma, lynx) = try network.connectedPair { $0.limits.sendBuffer = 1_000 }
         puma.faults.stall()
         try puma.session.trySend([UInt8](repeating: 1, count: 1_200), to: lynx.id)
@@ -32,7 +32,7 @@ import Testing
     }
 
     /// A task that is woken and finds no room has not had its turn: the next one must not be woken before it.
-    @Test func waitingTasksSendInTheOrderInWhichTheyCame() throws {
+    @Test func `Waiting tasks send in the order in which they came`() throws {
         let (puma, lynx) = try network.connectedPair {
             $0.limits.sendBuffer = 100_000
             $0.limits.receiveWindow = 100_000
@@ -51,7 +51,7 @@ import Testing
         #expect(lynx.messages.map { $0.bytes.first } == [0, 1, 2, 3, 4])
     }
 
-    @Test func everyLengthArrivesOnBothLanes() throws {
+    @Test func `Every length arrives on both lanes`() throws {
         let (puma, lynx) = try network.connectedPair { $0.limits.sendBuffer = 8 << 20 }
         let lengths = [0, 1, 64, 4_096, 16_383, 16_384, 16_385, 32_768, 65_536, 300_000, 1_000_003]
         func content(_ length: Int) -> [UInt8] {
@@ -114,7 +114,7 @@ import Testing
 
     /// Both directions of a new conversation accept a whole window at once, whichever side invited.
     @Test(arguments: [true, false])
-    func theFirstBurstMayFillTheWindow(inviterSends: Bool) throws {
+    func `The first burst may fill the window`(inviterSends: Bool) throws {
         let (first, second) = try network.connectedPair()
         let (sender, receiver) = inviterSends ? (first, second) : (second, first)
         for _ in 0..<200 {
@@ -150,7 +150,7 @@ import Testing
 
     /// Both sides must count a message in pieces exactly alike. Room that one side forgets never comes back to the
     /// other.
-    @Test func piecesNeverExhaustTheWindow() throws {
+    @Test func `Pieces never exhaust the window`() throws {
         let (first, second) = try network.connectedPair { $0.limits.receiveWindow = 16 << 10 }
         let message = ByteSlice([UInt8](repeating: 7, count: 40_000))
         for _ in 0..<1_600 {
@@ -164,7 +164,7 @@ import Testing
 
     // MARK: Lanes
 
-    @Test func aSmallMessageOnTheMainLaneOvertakesABulkTransfer() throws {
+    @Test func `A small message on the main lane overtakes a bulk transfer`() throws {
         let (puma, lynx) = try network.connectedPair(plan: try FaultPlan(parsing: "rate=1m")) {
             $0.limits.sendBuffer = 32 << 20
             $0.limits.receiveWindow = 16 << 20
@@ -192,7 +192,7 @@ import Testing
 
     // MARK: Unreliable messages within the link
 
-    @Test func unreliableMessagesAreDroppedNotQueuedWhenTheLinkIsBackedUp() throws {
+    @Test func `Unreliable messages are dropped not queued when the link is backed up`() throws {
         let (puma, lynx) = try network.connectedPair { $0.datagrams = false }
         try puma.session.trySend(Array("quick".utf8), to: lynx.id, .unreliable)
         try network.run(for: .milliseconds(10))
@@ -220,7 +220,7 @@ import Testing
         return (puma, lynx)
     }
 
-    @Test func ofEachKeyTheNewestMessageWaitsForALinkThatIsBackedUp() throws {
+    @Test func `Of each key the newest message waits for a link that is backed up`() throws {
         let (puma, lynx) = try pairWithBackedUpLink()
         for number in 0..<50 as Range<UInt8> {
             for key in 0..<3 as Range<UInt8> {
@@ -243,7 +243,8 @@ import Testing
     }
 
     /// A pipe that was never backed up does not report room.
-    @Test func messagesOfKeysThatDoNotFitIntoOneWriteFollowWithoutAnythingElseToSend() throws {
+    @Test func `Messages of keys that do not fit into one write follow without anything else to send`() throws
+    {
         let (puma, lynx) = try network.connectedPair { $0.datagrams = false }
         puma.faults.plan.bytesPerSecond = 100_000
         let values = (0..<16 as Range<UInt8>).map { [UInt8](repeating: $0, count: 8_192) }
@@ -254,7 +255,7 @@ import Testing
         #expect(try puma.counts(of: lynx).unreliableDropped == 0)
     }
 
-    @Test func messagesOfKeysThatWaitForALinkThatIsLostCountAsDropped() throws {
+    @Test func `Messages of keys that wait for a link that is lost count as dropped`() throws {
         let (puma, lynx) = try pairWithBackedUpLink()
         for key in 0..<3 as Range<UInt8> {
             try puma.session.trySend([key], to: lynx.id, .newest(key: key))
@@ -268,7 +269,7 @@ import Testing
         #expect(try puma.counts(of: lynx).unreliableDropped == 3)
     }
 
-    @Test func unreliableMessagesAreNotSentAgainAfterACut() throws {
+    @Test func `Unreliable messages are not sent again after a cut`() throws {
         let (puma, lynx) = try network.connectedPair()
         puma.faults.block()
         try puma.session.trySend(Array("into the void".utf8), to: lynx.id, .unreliable)
@@ -297,7 +298,7 @@ import Testing
         #expect(guests.map(\.texts) == [["to all", "some"], ["to all"], ["to all", "some"]])
     }
 
-    @Test func aHandlerMaySendAndDisconnect() throws {
+    @Test func `A handler may send and disconnect`() throws {
         let (puma, lynx) = try network.connectedPair()
         lynx.messageReaction = { bytes, origin, session in
             try? session.trySend(bytes.reversed(), to: origin.peer)
@@ -309,7 +310,7 @@ import Testing
         #expect(puma.lastCause(of: lynx.id)?.cause == .peerLeft)
     }
 
-    @Test func oneTurnWritesForAsLongAsThePipeHasRoom() throws {
+    @Test func `One turn writes for as long as the pipe has room`() throws {
         let peer = try ScriptedPeer.connected()
         peer.pipe.room = 1_000
         let messages = (0..<40 as Range<UInt8>).map { [UInt8](repeating: $0, count: 100) }

@@ -61,7 +61,7 @@ import Testing
         }
     }
 
-    @Test func theMemoryKeptForLargeMessagesMatchesTheDocumentation() {
+    @Test func `The memory kept for large messages matches the documentation`() {
         let seconds = LargeChunks.idleLifetime.nanoseconds / 1_000_000_000
         let words =
             "\(LargeChunks.countLimit) chunks, \(LargeChunks.byteLimit >> 20) MiB in all (`LargeChunks`), "
@@ -69,7 +69,7 @@ import Testing
         #expect(Self.page.contains(words))
     }
 
-    @Test func theDefaultsMatchTheDocumentation() {
+    @Test func `The defaults match the documentation`() {
         let documented = Self.documented()
         for (name, value) in Mirror(reflecting: SessionLimits()).children {
             #expect(documented["limits.\(name ?? "")"] == (value as? Int).map(Double.init), "\(name ?? "")")

@@ -17,7 +17,7 @@ import Testing
         try network.run(for: .seconds(1))
     }
 
-    @Test func metricsAreThoseOfTheirPageAndHaveTheCounts() async throws {
+    @Test func `Metrics are those of their page and have the counts`() async throws {
         let page = try ProtocolPage("metrics.md")
         func rows<Source>(_ definitions: [Metric.Definition<Source>]) -> [[String]] {
             definitions.map { ["`\($0.name)`", $0.unit, $0.isCounter ? "counter" : "gauge"] }
@@ -38,7 +38,7 @@ import Testing
     }
 
     @Test(arguments: [SessionProbe.Reading.handler, .inbox])
-    func messagesAndTheirBytesAreCountedAtBothEnds(_ reading: SessionProbe.Reading) throws {
+    func `Messages and their bytes are counted at both ends`(_ reading: SessionProbe.Reading) throws {
         let (puma, lynx) = try network.connectedPair(reading: reading)
         try sendSome(puma.session, to: lynx.id)
         let sent = try puma.counts(of: lynx)
@@ -88,7 +88,7 @@ import Testing
         }
     }
 
-    @Test func resentMessagesAreCountedSeparately() throws {
+    @Test func `Resent messages are counted separately`() throws {
         let (puma, lynx) = try network.connectedPair()
         puma.faults.stall(.all, .outgoing)
         for _ in 0..<3 { try puma.session.trySend([1], to: lynx.id) }
@@ -119,7 +119,7 @@ import Testing
         #expect(lynx.statistics.linksEnded["peer left"] == 1)
     }
 
-    @Test func aRoundTripHasALastAMinimumAndASmoothedValue() {
+    @Test func `A round trip has a last a minimum and a smoothed value`() {
         var roundTrip = RoundTrip()
         for milliseconds in [80, 40, 120] as [Int64] { roundTrip.record(.milliseconds(milliseconds)) }
         #expect(roundTrip.last == .milliseconds(120))

@@ -25,7 +25,7 @@ import Testing
 
     // MARK: Known and new
 
-    @Test func aPeerIsKnownAfterItsFirstConversation() throws {
+    @Test func `A peer is known after its first conversation`() throws {
         let (puma, lynx) = try meet()
         try network.invite(puma, from: lynx)
         #expect(puma.invitations.map(\.peer.trust) == [.new])
@@ -39,7 +39,7 @@ import Testing
         #expect(puma.invitations.map(\.peer.trust) == [.new, .known])
     }
 
-    @Test func aKnownNameWithAnotherKeyIsFlaggedBeforeItIsAccepted() throws {
+    @Test func `A known name with another key is flagged before it is accepted`() throws {
         let puma = network.join("Puma", trust: memory, accepting: false)
         let lynx = Identity.ephemeral(seed: 77).peerID
         memory.remember(lynx, name: DisplayName(fitting: "Lynx"))
@@ -50,7 +50,7 @@ import Testing
         #expect(puma.invitations.map(\.peer.trust) == [.newWithKnownName(of: [lynx])])
     }
 
-    @Test func aPeerThatIsOnlySeenOrDeclinedIsNotRemembered() throws {
+    @Test func `A peer that is only seen or declined is not remembered`() throws {
         let (puma, lynx) = try meet(pumaAccepts: false)
         try network.invite(puma, from: lynx)
         try #require(puma.invitations.last).decline()
@@ -58,7 +58,7 @@ import Testing
         #expect(memory.peers.isEmpty)
     }
 
-    @Test func noPeerIsTrustedOrRememberedWithoutEncryption() throws {
+    @Test func `No peer is trusted or remembered without encryption`() throws {
         let (puma, lynx) = try meet(.none, lynxs: .none)
         try network.invite(puma, from: lynx)
         #expect(puma.invitations.map(\.peer.trust) == [nil])
@@ -70,7 +70,7 @@ import Testing
 
     // MARK: Paired peers only
 
-    @Test func aPairedSessionRefusesOthersAndBothSidesGetTheReason() throws {
+    @Test func `A paired session refuses others and both sides get the reason`() throws {
         let (puma, lynx) = try meet(.paired)
         lynx.invite(puma)
         try network.invite(lynx, from: puma)
@@ -80,7 +80,7 @@ import Testing
         #expect(puma.state(of: lynx.id) == .available && lynx.state(of: puma.id) == .available)
     }
 
-    @Test func aStrictSessionInvitesOnlyPairedPeersByAddress() throws {
+    @Test func `A strict session invites only paired peers by address`() throws {
         let puma = network.join("Puma", role: .client) { $0.security = .paired }
         let lynx = network.join("Lynx", role: .server)
         try network.run(for: .seconds(1))
@@ -120,7 +120,7 @@ import Testing
         #expect(lynx.failure?.cause == .notPaired)
     }
 
-    @Test func aPeerUnpairedWhileTheLinkIsBrokenGetsTheReasonOnTheNextLink() throws {
+    @Test func `A peer unpaired while the link is broken gets the reason on the next link`() throws {
         let (puma, lynx) = try pairedAndConnected()
         for member in [puma, lynx] { member.faults.block(dials: .refuse) }
         lynx.faults.cut()
@@ -137,7 +137,7 @@ import Testing
         #expect(lynx.lastCause(of: puma.id)?.cause == .notPaired)
     }
 
-    @Test func aPendingInvitationEndsWhenItsPairingIsRevoked() throws {
+    @Test func `A pending invitation ends when its pairing is revoked`() throws {
         pairLynx()
         let (puma, lynx) = try meet(.paired, pumaAccepts: false)
         try network.invite(puma, from: lynx)
@@ -150,7 +150,7 @@ import Testing
         #expect(puma.state(of: lynx.id) == .available && lynx.state(of: puma.id) == .available)
     }
 
-    @Test func aChangeOfAPeersTrustIsReported() throws {
+    @Test func `A change of a peers trust is reported`() throws {
         let (puma, lynx) = try meet()
         try network.invite(puma, from: lynx)
         func reportedTrusts() -> [PeerTrust?] {
@@ -167,7 +167,7 @@ import Testing
         #expect(puma.state(of: lynx.id) == .connected, "this session talks to anybody")
     }
 
-    @Test func unpairingWithdrawsTheInvitation() throws {
+    @Test func `Unpairing withdraws the invitation`() throws {
         pairLynx()
         let (puma, lynx) = try meet(.paired, lynxAccepts: false)
         try network.invite(lynx, from: puma)
@@ -179,7 +179,7 @@ import Testing
         #expect(lynx.endedInvitations.count == 1)
     }
 
-    @Test func encryptedAndPlaintextSessionsRefuseEachOtherWithTheReason() throws {
+    @Test func `Encrypted and plaintext sessions refuse each other with the reason`() throws {
         let open = network.join("Open") { $0.security = .none }
         let secret = network.join("Secret")
         try network.run(for: .seconds(1))

@@ -47,8 +47,8 @@ import Testing
         }
     }
 
-    @Test("Transports on one loop can share a call count: during a call to one, none may report an event")
-    func callsOfOthers() {
+    @Test
+    func `Transports on one loop can share a call count: during a call to one, none may report an event`() {
         let calls = CallDepth()
         let first = CheckedTransport(ScriptedTransport(), callDepth: calls)
         let second = Bench(callDepth: calls)
@@ -59,8 +59,7 @@ import Testing
         #expect(apart.rule == nil)
     }
 
-    @Test("Every event is forwarded in the same turn, with the checked transport's own name")
-    func passesOn() throws {
+    @Test func `Every event is forwarded in the same turn, with the checked transport's own name`() throws {
         let bench = Bench()
         let (pipe, inner) = bench.openPipe()
         inner.receive(3)
@@ -86,8 +85,7 @@ import Testing
         #expect(bench.loop.pending == (0, 0), "nothing waits, not even for the dial's timeout")
     }
 
-    @Test("A broken rule withdraws everything that was reported, in a later turn and in order")
-    func takesBack() throws {
+    @Test func `A broken rule withdraws everything that was reported, in a later turn and in order`() throws {
         let bench = Bench()
         let events = try #require(bench.transport.events)
         events.routeFound(ScriptedTransport.sighting, by: bench.transport)
@@ -113,8 +111,9 @@ import Testing
         #expect(bench.loop.pending == (0, 0))
     }
 
-    @Test("After a breach the transport is not called, its events are ignored, and dials fail later")
-    func cutOff() throws {
+    @Test func `After a breach the transport is not called, its events are ignored, and dials fail later`()
+        throws
+    {
         let bench = Bench()
         bench.breakARule()
         try bench.loop.runQueued()
@@ -138,8 +137,10 @@ import Testing
         #expect(bench.transport.calls == calls)
     }
 
-    @Test("After a shutdown in the same turn, or during the reports of a breach, nothing more is reported")
-    func shutDownMeanwhile() throws {
+    @Test
+    func `After a shutdown in the same turn, or during the reports of a breach, nothing more is reported`()
+        throws
+    {
         let early = Bench()
         early.breakARule()
         early.checked.shutdown()
@@ -158,8 +159,7 @@ import Testing
         #expect(late.transport.calls.filter { $0 == "shutdown" }.count == 1)
     }
 
-    @Test("A dial or pipe that ends while a breach is reported is reported once")
-    func callsMeanwhile() throws {
+    @Test func `A dial or pipe that ends while a breach is reported is reported once`() throws {
         let bench = Bench()
         let (pipe, _) = bench.openPipe()
         bench.dial(2)
@@ -180,14 +180,14 @@ import Testing
     }
 
     /// A session that has closed a pipe and waits for this must not wait forever.
-    @Test(
-        "A pipe drains once, after it was closed and has written all; otherwise it breaks a rule",
-        arguments: [
-            ("well", ["opened", "drained"]), ("twice", ["opened", "drained", "down"]),
-            ("early", ["opened", "down", "drained"]), ("unasked", ["opened", "down", "closed"]),
-            ("dropped", ["opened", "down"]),
-        ])
-    func drained(_ fault: String, log: [String]) throws {
+    @Test(arguments: [
+        ("well", ["opened", "drained"]), ("twice", ["opened", "drained", "down"]),
+        ("early", ["opened", "down", "drained"]), ("unasked", ["opened", "down", "closed"]),
+        ("dropped", ["opened", "down"]),
+    ])
+    func `A pipe drains once, after it was closed and has written all; otherwise it breaks a rule`(
+        _ fault: String, log: [String]
+    ) throws {
         let bench = Bench()
         let (pipe, inner) = bench.openPipe()
         if fault == "early" { inner.passed.bytesWaiting = 1 }
@@ -200,8 +200,7 @@ import Testing
         #expect(bench.listener.log == log)
     }
 
-    @Test("A dial may end late, but not by more than the slack")
-    func dialTime() throws {
+    @Test func `A dial may end late, but not by more than the slack`() throws {
         let bench = Bench()
         bench.dial(1, timeout: .seconds(1))
         bench.dial(2, timeout: .seconds(1))
@@ -223,10 +222,8 @@ import Testing
         "pipe.start", "write", "pauseReading", "resumeReading", "close now", "writableBytes", "counters",
     ]
 
-    @Test(
-        "An event from inside any call is detected, and not forwarded",
-        arguments: callsOfTransports + callsOfPipes)
-    func insideACall(_ call: String) throws {
+    @Test(arguments: callsOfTransports + callsOfPipes)
+    func `An event from inside any call is detected, and not forwarded`(_ call: String) throws {
         let bench = Bench(isStarted: false)
         let (checked, transport) = (bench.checked, bench.transport)
         transport.during = {
@@ -258,8 +255,7 @@ import Testing
         #expect(bench.listener.log.contains("down") == (call != "shutdown"))
     }
 
-    @Test("A pipe that is reported to nobody is closed")
-    func strayPipe() throws {
+    @Test func `A pipe that is reported to nobody is closed`() throws {
         let bench = Bench()
         bench.transport.events?.pipeOpened(
             ScriptedPipe(of: bench.transport), dial: DialID(number: 5), by: bench.transport)
@@ -268,8 +264,7 @@ import Testing
         #expect(bench.transport.calls.contains("close now"))
     }
 
-    @Test("After shutdown it retains nothing, although the wrapped transport retains a pipe")
-    func letsGo() {
+    @Test func `After shutdown it retains nothing, although the wrapped transport retains a pipe`() {
         weak var listener: Listener?
         var kept: ScriptedPipe?
         do {
@@ -282,8 +277,7 @@ import Testing
         withExtendedLifetime(kept) {}
     }
 
-    @Test("A session wraps its transports if configured, and none twice")
-    func wrapping() {
+    @Test func `A session wraps its transports if configured, and none twice`() {
         let loop = VirtualEventLoop()
         func transports(_ isOn: Bool, _ transport: any Transport) -> [any Transport] {
             var configuration = SessionConfiguration(service: "test", name: DisplayName(fitting: "x"))

@@ -19,8 +19,10 @@ import Testing
         return ledger
     }
 
-    @Test("A route is found once, and again after another browse, a stop, or a time without the transport")
-    func routes() throws {
+    @Test
+    func `A route is found once, and again after another browse, a stop, or a time without the transport`()
+        throws
+    {
         var ledger = try browsing()
         ledger.browse(ScriptedTransport.service)
         try ledger.changed(sighting)
@@ -41,8 +43,7 @@ import Testing
         #expect(rule { try ledger.found(sighting) } == .routeFoundOnce)
     }
 
-    @Test("A limited number of ended dials is remembered; older ones count as unknown")
-    func endedDials() throws {
+    @Test func `A limited number of ended dials is remembered; older ones count as unknown`() throws {
         var ledger = TransportLedger(scheme: "script")
         let (first, second) = (DialID(number: 1), DialID(number: 2))
         ledger.dial(first)
@@ -59,8 +60,7 @@ import Testing
         #expect(rule { try ledger.opened(second) } == .dialQuietAfterCancel)
     }
 
-    @Test("That nothing is listened on may be reported at any time")
-    func listening() throws {
+    @Test func `That nothing is listened on may be reported at any time`() throws {
         var ledger = TransportLedger(scheme: "script")
         try ledger.listens(at: [])
         #expect(rule { try ledger.listens(at: [somewhere]) } == .listeningWhileAdvertising)
@@ -88,8 +88,7 @@ import Testing
         #expect(rule { try ledger.wrote(5, left: 0, counters) } == .countsWhatItTakes)
     }
 
-    @Test("A slice may be counted before or after it is delivered; earlier slices are counted")
-    func counting() throws {
+    @Test func `A slice may be counted before or after it is delivered; earlier slices are counted`() throws {
         var (ledger, counters) = (PipeLedger(), PipeCounters())
         try ledger.received(5, counted: 0)
         try ledger.received(5, counted: 10)
@@ -100,8 +99,7 @@ import Testing
         #expect(rule { try ledger.check(counters) } == .countsWhatItTells)
     }
 
-    @Test("The bytes that a paused pipe may deliver are counted from the pause")
-    func pausing() throws {
+    @Test func `The bytes that a paused pipe may deliver are counted from the pause`() throws {
         var ledger = PipeLedger()
         for _ in 0..<3 {
             ledger.paused()

@@ -102,10 +102,10 @@ private final class Scene {
 @Suite struct TransportChecksTests {
     private static let beforeTheEnd = ContractRule.allCases.filter { $0 != .quietAfterShutdown }
 
-    @Test(
-        "A broken rule is named, the transport is reported as down, and the session continues with another",
-        arguments: beforeTheEnd)
-    func named(_ rule: ContractRule) throws {
+    @Test(arguments: beforeTheEnd)
+    func `A broken rule is named, the transport is reported as down, and the session continues with another`(
+        _ rule: ContractRule
+    ) throws {
         let scene = Scene(rule)
         try scene.connect()
         let isBrokenFromTheStart = rule == .schemeWellFormed || rule == .capabilitiesPossible
@@ -138,8 +138,7 @@ private final class Scene {
         #expect(scene.downs.count == 1)
     }
 
-    @Test("An event after the shutdown is recorded, and not reported")
-    func afterShutdown() throws {
+    @Test func `An event after the shutdown is recorded, and not reported`() throws {
         let scene = Scene(.quietAfterShutdown)
         try scene.connect()
         try scene.provoke(.quietAfterShutdown)
@@ -150,8 +149,7 @@ private final class Scene {
         #expect(scene.downs.isEmpty && scene.victim.isOver)
     }
 
-    @Test("A transport that keeps the contract causes no report")
-    func honest() throws {
+    @Test func `A transport that keeps the contract causes no report`() throws {
         let scene = Scene(nil)
         try scene.connect()
         for rule in ContractRule.allCases where rule != .quietAfterShutdown {

@@ -13,10 +13,8 @@ import Testing
         "pipeBecameWritable", "pipeEnded", "pipeClosed", "pipeDrained",
     ]
 
-    @Test(
-        "An event on another thread is ignored, and the breach is reported on the loop",
-        arguments: reportNames)
-    func otherThread(_ word: String) {
+    @Test(arguments: reportNames)
+    func `An event on another thread is ignored, and the breach is reported on the loop`(_ word: String) {
         let (loop, elsewhere) = (ThreadEventLoop(), ThreadEventLoop())
         let (transport, listener, monitor) = (ThreadedTransport(), Listener(), Monitor())
         let checked = CheckedTransport(transport)
@@ -58,8 +56,7 @@ import Testing
         #expect(detail == "\(word) was reported on another thread")
     }
 
-    @Test("If many threads report at once, one breach is reported")
-    func manyThreads() {
+    @Test func `If many threads report at once, one breach is reported`() {
         let loop = ThreadEventLoop()
         let others = (0..<4).map { _ in ThreadEventLoop() }
         let (transport, listener, monitor) = (ThreadedTransport(), Listener(), Monitor())

@@ -18,14 +18,14 @@ import Testing
 }
 
 @Suite struct DisplayNameTests {
-    @Test func aNameIsKeptAsWritten() {
+    @Test func `A name is kept as written`() {
         for text in ["Puma", "Ada’s phone", "プーマ", "👩‍👩‍👧‍👦", String(repeating: "x", count: 63)] {
             #expect(DisplayName(exactly: text)?.description == text)
             #expect(DisplayName(fitting: text).description == text)
         }
     }
 
-    @Test func invalidNamesAreRejected() {
+    @Test func `Invalid names are rejected`() {
         for text in [
             "", String(repeating: "x", count: 64), "a\nb", "\u{7}", "\u{1B}[31mred", "a\u{0}", "\u{9B}31m",
         ] {
@@ -38,10 +38,10 @@ import Testing
         "\u{115F}\u{1160}", "\u{2800}", "\u{FE0F}", "\u{61C} \u{AD}",
     ]
 
-    @Test(
-        "A name of white space and invisible characters cannot be chosen, and shows a peer's PeerID",
-        arguments: blank)
-    func blankNamesAreRejected(text: String) {
+    @Test(arguments: blank)
+    func `A name of white space and invisible characters cannot be chosen, and shows a peer's PeerID`(
+        text: String
+    ) {
         #expect(DisplayName(exactly: text) == nil)
         #expect(DisplayName(fitting: text).description == "unnamed")
         #expect(DisplayName(exactly: "\(text).")?.description == "\(text).")
@@ -52,7 +52,7 @@ import Testing
         #expect(DisplayName("", of: peer) == nil && DisplayName("a\n", of: peer) == nil)
     }
 
-    @Test func fittingMakesTheClosestValidName() {
+    @Test func `Fitting makes the closest valid name`() {
         #expect(DisplayName(fitting: "").description == "unnamed")
         #expect(DisplayName(fitting: "\u{0}\r\n").description == "unnamed")
         #expect(DisplayName(fitting: "Pu\nma\u{1B}").description == "Puma")
@@ -63,7 +63,7 @@ import Testing
     }
 
     @Test(arguments: 0..<50 as Range<UInt64>)
-    func everyFittedNameIsValid(seed: UInt64) {
+    func `Every fitted name is valid`(seed: UInt64) {
         var random = SeededGenerator(seed: seed)
         var text = ""
         for _ in 0..<Int.random(in: 0..<100, using: &random) {
@@ -83,12 +83,12 @@ import Testing
         ("Puma #1000000", "Puma #1000000", 1), ("Puma #0", "Puma #0", 1), ("Puma #02", "Puma #02", 1),
         ("Puma#2", "Puma#2", 1), ("Puma #", "Puma #", 1), ("Puma #2 #3", "Puma #2", 3), (" #2", "", 2),
     ])
-    func onlyAnAppendedNumberIsRecognized(_ name: String, _ stem: String, _ number: Int) {
+    func `Only an appended number is recognized`(_ name: String, _ stem: String, _ number: Int) {
         let numbered = NumberedName(name)
         #expect(numbered.stem == stem && numbered.number == number)
     }
 
-    @Test func theNextNumberFitsIntoTheLimit() {
+    @Test func `The next number fits into the limit`() {
         for (name, limit, next) in [
             ("Puma", 63, "Puma #2"), ("Puma #9", 63, "Puma #10"), ("Puma", 7, "Puma #2"),
             ("Puma", 6, "Pum #2"),
@@ -98,7 +98,7 @@ import Testing
     }
 
     /// A program that has found "Puma #2" must not end up with a second "Puma".
-    @Test func aPeerWithANumberedNameUsesThatName() throws {
+    @Test func `A peer with a numbered name uses that name`() throws {
         let network = SimulatedNetwork()
         let puma = network.join("Puma")
         let lynx = network.join("Lynx", role: .server)
@@ -112,14 +112,14 @@ import Testing
 }
 
 @Suite struct ShellWordTests {
-    @Test(
-        "A suggested word reaches the program as it is, and is quoted only if a shell would change it",
-        arguments: [
-            ("Puma", "Puma"), ("tcp://10.0.0.7:4000", "tcp://10.0.0.7:4000"), ("a b", "'a b'"),
-            ("Anna's laptop", #"'Anna'\''s laptop'"#), ("$(reboot)", "'$(reboot)'"), ("~", "'~'"),
-            ("", "''"), ("K\u{FC}che", "'K\u{FC}che'"), ("a;b", "'a;b'"), ("#1", "'#1'"),
-        ])
-    func quoted(_ text: String, _ word: String) {
+    @Test(arguments: [
+        ("Puma", "Puma"), ("tcp://10.0.0.7:4000", "tcp://10.0.0.7:4000"), ("a b", "'a b'"),
+        ("Anna's laptop", #"'Anna'\''s laptop'"#), ("$(reboot)", "'$(reboot)'"), ("~", "'~'"),
+        ("", "''"), ("K\u{FC}che", "'K\u{FC}che'"), ("a;b", "'a;b'"), ("#1", "'#1'"),
+    ])
+    func `A suggested word reaches the program as it is, and is quoted only if a shell would change it`(
+        _ text: String, _ word: String
+    ) {
         #expect(ShellWord.quoted(text) == word)
         #expect(ShellWord.operand(text) == word)
         // An operand that begins with a hyphen is not taken for an option.
@@ -128,7 +128,7 @@ import Testing
 }
 
 @Suite struct DiscoveryInfoTests {
-    @Test func pairsAreKept() throws {
+    @Test func `Pairs are kept`() throws {
         let info = try DiscoveryInfo(["table": "open", "elo": "", "say": "a=b ü"])
         #expect(info["table"] == "open" && info["elo"] == "" && info["say"] == "a=b ü" && info["none"] == nil)
         #expect(info.byteCount == 1 + 10 + 1 + 4 + 1 + 10)
@@ -137,7 +137,7 @@ import Testing
 
     /// In a DNS text record, the case of keys has no meaning (RFC 6763, section 6.4), so one of two keys that differ in
     /// case only would be lost.
-    @Test func invalidAndReservedKeysAreRefused() {
+    @Test func `Invalid and reserved keys are refused`() {
         for key in ["", "a=b", "tab\t", "schlüssel", "del\u{7F}"] {
             #expect(refusal([key: "x"])?.cause == .invalid("discovery info key \"\(key)\""))
         }

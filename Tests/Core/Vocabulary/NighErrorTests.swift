@@ -3,7 +3,7 @@ import Testing
 @testable import NighCore
 
 @Suite struct NighErrorTests {
-    @Test func anErrorIsOneSentenceAPersonUnderstands() {
+    @Test func `An error is one sentence a person understands`() {
         let system = NighError(
             .advertising, .system(98, "port 4000: address already in use"), transport: "tcp")
         #expect("\(system)" == "advertising over tcp: port 4000: address already in use (98)")
@@ -31,7 +31,7 @@ import Testing
         ]
 
     @Test(arguments: NighError.Stage.allCases)
-    func everyStageMakesASentenceWithEveryCause(stage: NighError.Stage) {
+    func `Every stage makes a sentence with every cause`(stage: NighError.Stage) {
         for cause in Self.causes {
             for (peer, transport, advice) in [
                 (nil, nil, nil), ("Puma (abcdefgh)", nil, nil), (nil, "tcp", nil),
@@ -52,7 +52,7 @@ import Testing
         }
     }
 
-    @Test func thePeerIsFilledInOnlyIfNoneWasNamed() {
+    @Test func `The peer is filled in only if none was named`() {
         #expect(NighError(.connecting, .refused).about("Puma").peer == "Puma")
         #expect(NighError(.connecting, .refused, peer: "Ada").about("Puma").peer == "Ada")
         #expect(NighError(.connecting, .refused, peer: "Ada").about(nil).peer == "Ada")

@@ -6,7 +6,7 @@ import Worlds
 @Suite struct PeerIDTests {
     let random = PeerID(bytes: (0..<32).map { UInt8($0 * 37 & 255) })!
 
-    @Test func bytesAndTextDenoteTheSamePeer() {
+    @Test func `Bytes and text denote the same peer`() {
         #expect(PeerID(bytes: random.bytes) == random)
         #expect(PeerID(random.description) == random)
         #expect(random.description.utf8.count == 52)
@@ -37,7 +37,7 @@ import Worlds
         #expect(accepted == "aq")
     }
 
-    @Test func peerIDsAreOrderedByTheirBytes() {
+    @Test func `Peer i ds are ordered by their bytes`() {
         var generator = SeededGenerator(seed: 4)
         let peers = (0..<200).map { _ -> PeerID in
             // With equal beginnings, so that the order is often decided further back.
@@ -52,7 +52,7 @@ import Worlds
         #expect(Set(peers).count == Set(peers.map(\.bytes)).count)
     }
 
-    @Test func peersThatDifferInOneByteAreDistinct() {
+    @Test func `Peers that differ in one byte are distinct`() {
         for index in 0..<32 {
             var bytes = random.bytes
             bytes[index] ^= 1
@@ -65,12 +65,12 @@ import Worlds
         ("", ""), ("f", "my"), ("fo", "mzxq"), ("foo", "mzxw6"), ("foob", "mzxw6yq"), ("fooba", "mzxw6ytb"),
         ("foobar", "mzxw6ytboi"),
     ])
-    func base32MatchesTheStandard(plain: String, encoded: String) {
+    func `Base 32 matches the standard`(plain: String, encoded: String) {
         #expect(Base32.encode(Array(plain.utf8)) == encoded)
         #expect(Base32.decode(encoded) == Array(plain.utf8))
     }
 
-    @Test func base32DecodesEverythingItEncodes() {
+    @Test func `Base 32 decodes everything it encodes`() {
         var generator = SeededGenerator(seed: 5)
         for count in 0..<70 {
             let bytes = (0..<count).map { _ in UInt8.random(in: 0...255, using: &generator) }

@@ -22,7 +22,7 @@ import Testing
         return writer.bytes
     }
 
-    @Test func numbersAreInNetworkOrder() throws {
+    @Test func `Numbers are in network order`() throws {
         var writer = FieldWriter()
         writer.write(UInt8(1))
         writer.write(UInt16(0x0203))
@@ -38,7 +38,7 @@ import Testing
         }
     }
 
-    @Test func aWriterThatBeginsAgainKeepsNothingButItsMemory() {
+    @Test func `A writer that begins again keeps nothing but its memory`() {
         var writer = FieldWriter()
         writer.write(raw: [UInt8](repeating: 1, count: 300))
         let start = writer.bytes.withUnsafeBytes(\.baseAddress)
@@ -72,14 +72,14 @@ import Testing
         #expect(part == .malformed("a part is cut short"))
     }
 
-    @Test func textMustBeUTF8() throws {
+    @Test func `Text must be UTF 8`() throws {
         #expect(throws: WireError.malformed("a name is not UTF-8")) { try shortText([2, 0xC3, 0x28]) }
         for text in ["", "ä", "a\tb", "\u{7F}", "\0", "a~ "] {
             #expect(try shortText(written(short: text)) == text)
         }
     }
 
-    @Test func displayTextContainsNoControlCharacters() throws {
+    @Test func `Display text contains no control characters`() throws {
         let bytes = written(short: "bis\u{1B}[2J bald\r\n\u{85}ä 🐾")
         let words = try reading(bytes) { reader throws(WireError) in try reader.displayText("words") }
         #expect(words == "bis [2J bald   ä 🐾")
@@ -104,7 +104,7 @@ import Testing
         }
     }
 
-    @Test func restReturnsTheRemainingBytes() throws {
+    @Test func `Rest returns the remaining bytes`() throws {
         try reading([1, 2, 3]) { reader throws(WireError) in
             _ = try reader.number(UInt8.self, "first")
             #expect(Array(reader.rest()) == [2, 3])

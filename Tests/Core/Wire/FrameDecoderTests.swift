@@ -33,7 +33,7 @@ import Testing
     }
 
     /// The fast path for whole messages accepts exactly what the normal path would.
-    @Test func aWholeMessageOverTheLimitIsRefused() throws {
+    @Test func `A whole message over the limit is refused`() throws {
         var decoder = FrameDecoder(maximumPayload: 100)
         decoder.feed(ByteSlice(Frames.frame(.message, [UInt8](repeating: 1, count: 100))))
         #expect(decoder.nextWholeMessage()?.bytes.count == 100)
@@ -44,7 +44,7 @@ import Testing
         }
     }
 
-    @Test func anySplitGivesTheSameFrames() {
+    @Test func `Any split gives the same frames`() {
         var generator = SeededGenerator(seed: 2)
         for round in 0..<400 {
             let (bytes, pieces) = stream(&generator)
@@ -55,7 +55,7 @@ import Testing
         }
     }
 
-    @Test func slicesFedTogetherComeOutInOrder() {
+    @Test func `Slices fed together come out in order`() {
         var generator = SeededGenerator(seed: 3)
         let bytes: [UInt8]
         var pieces: [Int]
@@ -69,7 +69,7 @@ import Testing
         #expect(decoder.unparsedByteCount == 0)
     }
 
-    @Test func corruptedFramesFailLikeTheReference() {
+    @Test func `Corrupted frames fail like the reference`() {
         var generator = SeededGenerator(seed: 4)
         for round in 0..<2_000 {
             var (bytes, _) = stream(&generator, frames: 6)
@@ -85,7 +85,7 @@ import Testing
         }
     }
 
-    @Test func aPieceIsDeliveredAsItArrives() throws {
+    @Test func `A piece is delivered as it arrives`() throws {
         var decoder = FrameDecoder(maximumPayload: 1_000)
         decoder.feed(ByteSlice(Frames.header(0x14, 600) + [1, 2]))
         #expect(try decoder.next().map { Array($0.bytes) } == [1, 2])
@@ -98,7 +98,7 @@ import Testing
         #expect(try decoder.next().map { Array($0.bytes) } == [7])
     }
 
-    @Test func aWholeFrameIsNotCopied() throws {
+    @Test func `A whole frame is not copied`() throws {
         var decoder = FrameDecoder(maximumPayload: 1_000)
         let slice = ByteSlice(Frames.frame(0x10, [1, 2, 3]))
         decoder.feed(slice)
@@ -107,7 +107,7 @@ import Testing
         #expect(frame.wireBytes == 7)
     }
 
-    @Test func aFrameOrSliceWithoutBytesIsNothingToKeep() throws {
+    @Test func `A frame or slice without bytes is nothing to keep`() throws {
         var decoder = FrameDecoder(maximumPayload: 10)
         decoder.feed(ByteSlice([]))
         #expect(try decoder.next() == nil)
@@ -138,7 +138,7 @@ import Testing
         #expect(decoder.unparsedByteCount <= 8)
     }
 
-    @Test func theLimitCountsFromTheNextFrameOn() throws {
+    @Test func `The limit counts from the next frame on`() throws {
         let bytes = Frames.frame(0x01, [1]) + Frames.frame(0x10, [UInt8](repeating: 5, count: 50))
         for (before, after) in [(10, 50), (50, 49)] {
             var decoder = FrameDecoder(maximumPayload: before)
@@ -155,7 +155,7 @@ import Testing
         }
     }
 
-    @Test func retainedBytesStayUnchanged() throws {
+    @Test func `Retained bytes stay unchanged`() throws {
         var generator = SeededGenerator(seed: 5)
         for _ in 0..<100 {
             let (bytes, _) = stream(&generator, frames: 60)
@@ -171,7 +171,7 @@ import Testing
         }
     }
 
-    @Test func splitFramesReuseOneChunk() throws {
+    @Test func `Split frames reuse one chunk`() throws {
         var decoder = FrameDecoder(maximumPayload: 4_096)
         var addresses: Set<UnsafeRawPointer> = []
         for _ in 0..<10 {
@@ -185,7 +185,7 @@ import Testing
         #expect(addresses.count == 1, "a chunk was made for each split frame")
     }
 
-    @Test func memoryGrowsWithReceivedBytesNotWithTheAnnouncedLength() throws {
+    @Test func `Memory grows with received bytes not with the announced length`() throws {
         var decoder = FrameDecoder(maximumPayload: 16_384)
         decoder.feed(ByteSlice(Frames.header(0x10, 16_384)))
         for _ in 0..<100 {

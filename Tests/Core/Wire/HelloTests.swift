@@ -18,7 +18,7 @@ import Testing
         #expect(preface.security.strongestCommon(with: .plaintext) == .plaintext)
     }
 
-    @Test func foreignPrefacesAreRefused() {
+    @Test func `Foreign prefaces are refused`() {
         #expect(throws: WireError.malformed("the other side does not speak Nigh")) {
             try read(Array("GET / HT".utf8))
         }
@@ -30,7 +30,7 @@ import Testing
         }
     }
 
-    @Test func theStrongestCommonSecurityIsChosen() {
+    @Test func `The strongest common security is chosen`() {
         let both: Preface.Security = [.plaintext, .tls13]
         #expect(both.strongestCommon(with: both) == .tls13)
         #expect(both.strongestCommon(with: .plaintext) == .plaintext)
@@ -65,8 +65,7 @@ import Testing
         }
     }
 
-    @Test("The bits for streams and for files are those that the page of the protocol names")
-    func streams() throws {
+    @Test func `The bits for streams and for files are those that the page of the protocol names`() throws {
         for acceptsFiles in [false, true] {
             var hello = Frames.hello()
             hello.streams = StreamTerms(streams: 258, window: 70_000, for: acceptsFiles ? [.files] : [])
@@ -78,8 +77,7 @@ import Testing
         }
     }
 
-    @Test("A hello that accepts files and has no streams accepts nothing")
-    func filesWithoutStreams() throws {
+    @Test func `A hello that accepts files and has no streams accepts nothing`() throws {
         var hello = Frames.hello()
         hello.abilities = 0b10
         #expect(try read(hello.payload).streams == nil)
@@ -89,7 +87,7 @@ import Testing
         }
     }
 
-    @Test func extensionFieldsAreSkippedUnlessTheyAreCritical() throws {
+    @Test func `Extension fields are skipped unless they are critical`() throws {
         let hello = Frames.hello()
         let optional: [UInt8] = [0x02, 0, 3, 9, 9, 9, 0x7F, 0, 0]
         #expect(try read(hello.payload + optional) == hello)
@@ -101,8 +99,7 @@ import Testing
         }
     }
 
-    @Test("Of two fields with one tag each must keep to its rule, and the last one counts")
-    func fieldsTwice() throws {
+    @Test func `Of two fields with one tag each must keep to its rule, and the last one counts`() throws {
         var hello = Frames.hello()
         hello.streams = StreamTerms(streams: 1, window: 70_000)
         hello.prefaces = Array(0..<16)
@@ -137,8 +134,7 @@ import Testing
         }
     }
 
-    @Test("The blank name of an earlier version is read as the peer's short PeerID")
-    func blankName() throws {
+    @Test func `The blank name of an earlier version is read as the peer's short PeerID`() throws {
         #expect(try read(payload(name: "  ")).name.description == Frames.hello().peer.short)
     }
 
@@ -147,7 +143,7 @@ import Testing
             (1...1, 1...1, 1), (1...1, 1...2, 1), (1...3, 2...9, 3), (1...1, 2...2, nil),
             (4...255, 1...3, nil),
         ] as [(ClosedRange<UInt8>, ClosedRange<UInt8>, UInt8?)])
-    func theHighestCommonVersionIsSpoken(
+    func `The highest common version is spoken`(
         _ left: ClosedRange<UInt8>, _ right: ClosedRange<UInt8>, _ common: UInt8?
     ) {
         #expect(Frames.hello(versions: left).commonVersion(with: right) == common)

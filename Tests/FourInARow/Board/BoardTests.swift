@@ -4,8 +4,7 @@ import Testing
 @testable import fourinarow_solver
 
 @Suite struct BoardTests {
-    @Test("Columns and cells exist only on the board")
-    func bounds() throws {
+    @Test func `Columns and cells exist only on the board`() throws {
         #expect(Column.allCases.map(\.description).joined() == "abcdefg")
         #expect(Column(-1) == nil && Column(7) == nil && Column(6)?.index == 6)
         let first = try #require(Column(0))
@@ -30,14 +29,12 @@ import Testing
         #expect(won.mapValues(\.count) == [.red: 69, .yellow: 69])
     }
 
-    @Test("The text has the top row first, and a line end after each row")
-    func text() throws {
+    @Test func `The text has the top row first, and a line end after each row`() throws {
         #expect(Board().text == String(repeating: ".......\n", count: 6))
         #expect(try position("aabg").board.text == ".......\n.......\n.......\n.......\nY......\nRR....Y\n")
     }
 
-    @Test("Boards with the same discs are equal, in whatever order they were dropped")
-    func equality() throws {
+    @Test func `Boards with the same discs are equal, in whatever order they were dropped`() throws {
         let boards = try ["abc", "cba", "abd"].map { try position($0).board }
         #expect(boards[0] == boards[1] && boards[0] != boards[2])
         #expect(Set(boards).count == 2)

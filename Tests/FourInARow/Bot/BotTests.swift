@@ -4,8 +4,9 @@ import Testing
 @testable import fourinarow_solver
 
 @Suite struct BotTests {
-    @Test("Every level that thinks completes a line, low levels most of the time", arguments: 2...9)
-    func completesLines(level: Int) throws {
+    @Test(arguments: 2...9) func `Every level that thinks completes a line, low levels most of the time`(
+        level: Int
+    ) throws {
         // Red has b1, c1, d1 with a1 taken; e1 wins.
         let (board, disc) = try position("bacbdb")
         var answers: [String: Int] = [:]
@@ -19,8 +20,9 @@ import Testing
         #expect((answers["e"] ?? 0) * 2 > answers.values.reduce(0, +))
     }
 
-    @Test("Every level that is not careless blocks a line of the opponent", arguments: 6...9)
-    func preventsLines(level: Int) throws {
+    @Test(arguments: 6...9) func `Every level that is not careless blocks a line of the opponent`(level: Int)
+        throws
+    {
         // Red has d1, d2, d3; yellow must take d4.
         let (board, disc) = try position("dadbd")
         for seed in 0..<4 as Range<UInt64> {
@@ -29,8 +31,8 @@ import Testing
         }
     }
 
-    @Test("The same seed gives the same answers, and seeds vary the play of low levels", arguments: 1...5)
-    func seeds(level: Int) throws {
+    @Test(arguments: 1...5)
+    func `The same seed gives the same answers, and seeds vary the play of low levels`(level: Int) throws {
         func game(_ seed: UInt64) -> [Column] {
             var bots = [Bot(level: level, seed: seed), Bot(level: level, seed: seed + 100)]
             var board = Board()
@@ -50,14 +52,12 @@ import Testing
         #expect(Set(games).count > 4)
     }
 
-    @Test("A level beats the one two below it", arguments: 3...6)
-    func levels(level: Int) {
+    @Test(arguments: 3...6) func `A level beats the one two below it`(level: Int) {
         let match = Match(level, against: level - 2, games: 30)
         #expect(match.won > 2 * match.lost, "\(match.won) won, \(match.lost) lost")
     }
 
-    @Test("A copy of a bot plays independently, on any thread")
-    func copies() async throws {
+    @Test func `A copy of a bot plays independently, on any thread`() async throws {
         let (board, disc) = try position("dd")
         var bot = Bot(level: 2, seed: 3)
         let copies = (0..<4).map { _ in bot }

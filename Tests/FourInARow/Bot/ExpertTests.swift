@@ -5,8 +5,7 @@ import Testing
 @testable import fourinarow_solver
 
 @Suite struct ExpertTests {
-    @Test("The book begins in the middle, and answers a mirror image with the mirror image")
-    func book() throws {
+    @Test func `The book begins in the middle, and answers a mirror image with the mirror image`() throws {
         #expect(OpeningBook.standard.count > 1_000)
         func answer(_ letters: String) throws -> String? {
             let (board, disc) = try position(letters)
@@ -30,8 +29,7 @@ import Testing
         #expect(try answer("dadada") == nil)
     }
 
-    @Test("A text with too few digits, too many, or invalid moves is not a book")
-    func damagedBook() {
+    @Test func `A text with too few digits, too many, or invalid moves is not a book`() {
         let digits = OpeningMoves.digits
         #expect(OpeningBook(digits: digits) != nil)
         #expect(OpeningBook(digits: digits + "3") == nil)
@@ -40,8 +38,9 @@ import Testing
         #expect(OpeningBook(digits: "") == nil)
     }
 
-    @Test("Whoever moves first, the highest level wins every won game and loses none", arguments: 0..<4)
-    func perfectGames(seed: UInt64) {
+    @Test(arguments: 0..<4) func `Whoever moves first, the highest level wins every won game and loses none`(
+        seed: UInt64
+    ) {
         var solver = Solver()
         // The opponent is level 1, which soon leaves the book and soon loses.
         let game = PerfectGame(seed: seed, solver: &solver)
@@ -49,8 +48,7 @@ import Testing
         #expect(game.winner != game.bot.other)
     }
 
-    @Test("Without its book it keeps the outcome, also where a short search would not")
-    func keepsOutcomes() {
+    @Test func `Without its book it keeps the outcome, also where a short search would not`() {
         var random = SeededGenerator(seed: 3)
         var solver = Solver()
         var expert = Expert(book: .empty)
@@ -67,8 +65,7 @@ import Testing
         }
     }
 
-    @Test("On a board that its own play never reaches, it still answers in bounded time")
-    func strangeBoard() throws {
+    @Test func `On a board that its own play never reaches, it still answers in bounded time`() throws {
         let (board, disc) = try position("aagg")
         var expert = Expert(book: .empty)
         var table = HorizonTable(entryBits: 17)

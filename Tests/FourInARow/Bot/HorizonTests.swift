@@ -5,10 +5,8 @@ import Testing
 @testable import fourinarow_solver
 
 @Suite struct HorizonTests {
-    @Test(
-        "A horizon beyond the end of the game finds the result of a slow solver",
-        arguments: [28, 31, 34, 37, 40])
-    func seesTheEnd(discs: Int) throws {
+    @Test(arguments: [28, 31, 34, 37, 40])
+    func `A horizon beyond the end of the game finds the result of a slow solver`(discs: Int) throws {
         var random = SeededGenerator(seed: UInt64(discs))
         var table = HorizonTable(entryBits: 10)
         for _ in 0..<30 {
@@ -22,8 +20,7 @@ import Testing
         }
     }
 
-    @Test("A nearer win is worth more, and so is a farther loss")
-    func distance() throws {
+    @Test func `A nearer win is worth more, and so is a farther loss`() throws {
         func best(_ letters: String, depth: Int) throws -> Int {
             let (board, disc) = try position(letters)
             var table = HorizonTable(entryBits: 10)
@@ -36,8 +33,9 @@ import Testing
         #expect(try abs(best("d", depth: 4)) < HorizonSearch.win / 2)
     }
 
-    @Test("A move below the margin is not among the best, and a win is never missed for a good move")
-    func margins() throws {
+    @Test func `A move below the margin is not among the best, and a win is never missed for a good move`()
+        throws
+    {
         let columns = Column.allCases
         let values = MoveValues(moves: [
             (columns[3], 20), (columns[2], 15), (columns[4], 8), (columns[0], -9_980),

@@ -5,8 +5,7 @@ import Testing
 @testable import fourinarow_solver
 
 @Suite struct PositionTests {
-    @Test("The cells that would complete a line are those where a disc completes one")
-    func winningCells() {
+    @Test func `The cells that would complete a line are those where a disc completes one`() {
         var random = SeededGenerator(seed: 1)
         for _ in 0..<300 {
             let discs = Int(random.next() % 30)
@@ -22,8 +21,7 @@ import Testing
         }
     }
 
-    @Test("The rows and cells written as literals are the ones of the board")
-    func literals() {
+    @Test func `The rows and cells written as literals are the ones of the board`() {
         #expect(Position.bottom == Lines.bottom && Position.cells == Lines.cells)
         for cell in Cell.allCases {
             let bit: UInt64 = 1 << UInt64(cell.bit)
@@ -32,8 +30,7 @@ import Testing
         }
     }
 
-    @Test("A mirror exchanges the columns from the edges inwards")
-    func mirror() throws {
+    @Test func `A mirror exchanges the columns from the edges inwards`() throws {
         for cell in Cell.allCases {
             let opposite = try #require(
                 Column(6 - cell.column.index).flatMap { Cell(column: $0, row: cell.row) })
@@ -41,8 +38,7 @@ import Testing
         }
     }
 
-    @Test("A mirror image has the same symmetric key, and another position has another")
-    func keys() throws {
+    @Test func `A mirror image has the same symmetric key, and another position has another`() throws {
         let one = try position("abdcc")
         let mirrored = try position("gfdee")
         let other = try position("abdce")

@@ -13,8 +13,7 @@ import Testing
         return (spread &* inverse) & (1 << 49 - 1)
     }
 
-    @Test("Keys of one bucket are distinguished, down to their last bit")
-    func outcomes() {
+    @Test func `Keys of one bucket are distinguished, down to their last bit`() {
         var table = OutcomeTable()
         table.withAccess { table in
             for number in [1, 2, 8, 0x400_0000] as [UInt64] {
@@ -28,8 +27,7 @@ import Testing
         }
     }
 
-    @Test("A result that took much work stays when a thousand cheaper ones are stored")
-    func worthKeeping() {
+    @Test func `A result that took much work stays when a thousand cheaper ones are stored`() {
         var table = OutcomeTable()
         table.withAccess { table in
             table.store(key(for: 1), OutcomeTable.Known.loss, positions: 1_000_000)
@@ -41,8 +39,7 @@ import Testing
         }
     }
 
-    @Test("A result of one horizon is not used for another, nor a bound as an exact value")
-    func horizons() {
+    @Test func `A result of one horizon is not used for another, nor a bound as an exact value`() {
         var random = SeededGenerator(seed: 5)
         var shared = HorizonTable(entryBits: 17)
         for _ in 0..<20 {

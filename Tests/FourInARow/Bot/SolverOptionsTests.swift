@@ -4,8 +4,7 @@ import Testing
 @testable import fourinarow_solver
 
 @Suite struct SolverOptionsTests {
-    @Test("Each command has its number, or a default")
-    func commands() throws {
+    @Test func `Each command has its number, or a default`() throws {
         guard case .check(games: 1_000_000) = try Options(["check"]) else { throw UsageError("check") }
         guard case .check(games: 5) = try Options(["check", "--games", "5"]) else {
             throw UsageError("check 5")
@@ -18,13 +17,11 @@ import Testing
         guard case .help = try Options(["--help"]) else { throw UsageError("help") }
     }
 
-    @Test(
-        "Impossible options are refused",
-        arguments: [
-            [], ["solve"], ["check", "--games"], ["check", "--games", "-1"], ["check", "--games", "x"],
-            ["book", "--bits", "21"], ["bench", "--games", "5"], ["bench", "more"],
-        ])
-    func refused(arguments: [String]) {
+    @Test(arguments: [
+        [], ["solve"], ["check", "--games"], ["check", "--games", "-1"], ["check", "--games", "x"],
+        ["book", "--bits", "21"], ["bench", "--games", "5"], ["bench", "more"],
+    ])
+    func `Impossible options are refused`(arguments: [String]) {
         #expect(throws: UsageError.self) { try Options(arguments) }
     }
 }

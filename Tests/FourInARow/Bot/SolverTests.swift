@@ -5,8 +5,9 @@ import Testing
 @testable import fourinarow_solver
 
 @Suite struct SolverTests {
-    @Test("The solver finds the same outcomes as a slow one", arguments: [26, 30, 34, 38, 40, 41])
-    func agreesWithTheSlowOne(discs: Int) throws {
+    @Test(arguments: [26, 30, 34, 38, 40, 41]) func `The solver finds the same outcomes as a slow one`(
+        discs: Int
+    ) throws {
         var random = SeededGenerator(seed: UInt64(discs))
         var solver = Solver()
         for _ in 0..<20 {
@@ -20,8 +21,7 @@ import Testing
         }
     }
 
-    @Test("An obvious outcome is found at once")
-    func obvious() throws {
+    @Test func `An obvious outcome is found at once`() throws {
         var solver = Solver()
         let winning = try position("dadbdc")
         #expect(solver.outcome(of: winning.board, toMove: winning.toMove) == .win)
@@ -34,8 +34,9 @@ import Testing
         #expect(solver.positions < 100)
     }
 
-    @Test("A search that would take too long has no result, and its partial results are not used")
-    func budget() throws {
+    @Test func `A search that would take too long has no result, and its partial results are not used`()
+        throws
+    {
         var random = SeededGenerator(seed: 1)
         var solver = Solver()
         #expect(solver.outcome(of: Board(), toMove: .red, budget: 500) == nil)

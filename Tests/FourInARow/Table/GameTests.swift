@@ -3,8 +3,7 @@ import Testing
 @testable import FourInARow
 
 struct GameTests {
-    @Test("The starter moves first, then they take turns")
-    func turns() throws {
+    @Test func `The starter moves first, then they take turns`() throws {
         #expect(try game("").turn == .red)
         #expect(try game("", starter: .yellow).turn == .yellow)
         #expect(try game("d").turn == .yellow)
@@ -12,8 +11,7 @@ struct GameTests {
         #expect(try game("dd").lastCell?.description == "d2")
     }
 
-    @Test("An impossible move is refused with the reason, and changes nothing")
-    func refusalsSurviveARoundTrip() throws {
+    @Test func `An impossible move is refused with the reason, and changes nothing`() throws {
         var full = try game("aaaaaa")
         let before = full
         #expect(throws: Game.Refusal.columnFull) { try full.play(column("a"), by: .red) }
@@ -25,24 +23,21 @@ struct GameTests {
         #expect(throws: Game.Refusal.over) { try over.play(column("c"), by: .yellow) }
     }
 
-    @Test("A line ends the game, and its maker wins")
-    func line() throws {
+    @Test func `A line ends the game, and its maker wins`() throws {
         let game = try game("abababa", starter: .yellow)
         #expect(game.ending == .line(.yellow))
         #expect(game.winner == .yellow)
         #expect(game.turn == nil)
     }
 
-    @Test("A full board without a line is a draw")
-    func draw() throws {
+    @Test func `A full board without a line is a draw`() throws {
         let game = try game(drawnGame)
         #expect(game.board.isFull)
         #expect(game.ending == .draw)
         #expect(game.winner == nil)
     }
 
-    @Test("A player who gives up loses; nobody wins if a player is gone or breaks the rules")
-    func otherEndings() throws {
+    @Test func `A player who gives up loses; nobody wins if a player is gone or breaks the rules`() throws {
         var resigned = try game("d")
         resigned.end(.resigned(.yellow))
         #expect(resigned.winner == .red)

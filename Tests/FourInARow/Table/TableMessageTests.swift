@@ -83,8 +83,9 @@ struct TableMessageTests {
         #expect(TableMessage.answer(takesSeat: true).bytes == [1, 18, 1])
     }
 
-    @Test("What follows the wish may be anything of a later version, unless it shows a lost table")
-    func requests() throws {
+    @Test func `What follows the wish may be anything of a later version, unless it shows a lost table`()
+        throws
+    {
         #expect(try JoinRequest([1, 2]) == JoinRequest(.watch, canStay: false))
         #expect(try JoinRequest([1, 1, 1, 9, 9]) == JoinRequest(.seat))
         #expect(try JoinRequest([1, 1, 77]) == JoinRequest(.seat, canStay: false))
@@ -126,8 +127,7 @@ struct TableMessageTests {
         try TableMessage([1, 2, 0, 0, 0, 1, 4, 0, UInt8(text.count)] + text)
     }
 
-    @Test("A name that is too long or has invalid characters is shortened")
-    func fitting() throws {
+    @Test func `A name that is too long or has invalid characters is shortened`() throws {
         #expect(Words(fitting: "\u{1B}[31mPuma\n")?.description == "[31mPuma")
         #expect(Words(fitting: "\n") == nil)
         let long = try #require(Words(fitting: String(repeating: "é", count: 150)))

@@ -12,8 +12,7 @@ struct ScreenColourTests {
         return canvas.map { Array($0.row(row))[column].style }
     }
 
-    @Test("The number of the chosen column is bold, the others are dim")
-    func chosenColumn() throws {
+    @Test func `The number of the chosen column is bold, the others are dim`() throws {
         var scene = try Scene.playing()
         let board = try #require(Layout(Scene.small)).board
         for chosen in Column.allCases {
@@ -26,8 +25,7 @@ struct ScreenColourTests {
         }
     }
 
-    @Test("Discs are red and yellow; an unconfirmed disc is dim, and so are old words")
-    func colours() throws {
+    @Test func `Discs are red and yellow; an unconfirmed disc is dim, and so are old words`() throws {
         var scene = try Scene.playing("dcd")
         try scene.request(.move(try #require(Column(0))))
         let layout = try #require(Layout(Scene.small))

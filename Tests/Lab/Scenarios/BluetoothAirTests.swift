@@ -35,7 +35,7 @@ import Testing
         }
     }
 
-    @Test func twoSessionsFindEachOtherByInquiryAndExchangeMessages() async throws {
+    @Test func `Two sessions find each other by inquiry and exchange messages`() async throws {
         try await Self.exchange(course: { peers, trial in
             // The signal strength that the emulated controllers report for every device: -60 dBm. A peer that was asked
             // before its own inquiry had an answer does not know it.
@@ -44,7 +44,7 @@ import Testing
         })
     }
 
-    @Test func anEightSecondStallDoesNotEndAConversation() async throws {
+    @Test func `An eight second stall does not end a conversation`() async throws {
         try await Self.exchange(disturb: { air, _ in
             try await air.send("hold")
             // Time is the subject, here and below: a silence shorter than the time after which a peer counts as missed.
@@ -54,7 +54,7 @@ import Testing
     }
 
     /// RFCOMM relies on the arrival of every byte. A loss leaves it without credits to send more, or with a gap.
-    @Test func losingSixSecondsOfDataCostsTheLinkButNoMessage() async throws {
+    @Test func `Losing six seconds of data costs the link but no message`() async throws {
         let causes = ["nothing was received any more", "bytes were changed on the way", "the link was lost"]
         try await Self.exchange { peers, trial in
             for cause in peers.map({ $0.cause(of: "reconnecting") }) {
@@ -68,7 +68,7 @@ import Testing
         }
     }
 
-    @Test func aLinkThatTimesOutIsReplaced() async throws {
+    @Test func `A link that times out is replaced`() async throws {
         try await Self.exchange { peers, trial in
             for causes in peers.map({ $0.moves.filter { $0.to == "reconnecting" }.map(\.cause) }) {
                 let hasTimedOut = causes.contains { $0.hasSuffix("no answer in time") }
@@ -79,7 +79,7 @@ import Testing
         }
     }
 
-    @Test func aPeerAwayBeyondTheGracePeriodIsLostAndFoundAgain() async throws {
+    @Test func `A peer away beyond the grace period is lost and found again`() async throws {
         try await EmulatedTrial.run { trial in
             let air = try await BluetoothAir()
             let peers = try ["Puma", "Lynx"].map { try AirPeer($0, in: air, .untilTheTestEnds) }
@@ -104,7 +104,7 @@ import Testing
         }
     }
 
-    @Test func aPeerWhoseMachineDiesIsLostInTime() async throws {
+    @Test func `A peer whose machine dies is lost in time`() async throws {
         try await EmulatedTrial.run { trial in
             let air = try await BluetoothAir()
             let victim = try AirPeer("Puma", in: air, .untilTheTestEnds)
@@ -164,7 +164,7 @@ import Testing
             command: ["sh", "-c", "exec \(script)", "\(LabProcess.bluetooth)/foreign", work, air.socket])
     }
 
-    @Test func aForeignClientFindsASessionAndIsRefused() async throws {
+    @Test func `A foreign client finds a session and is refused`() async throws {
         try await EmulatedTrial.run { trial in
             let air = try await BluetoothAir()
             let puma = try AirPeer("Puma", in: air, .untilTheTestEnds)
@@ -206,7 +206,7 @@ import Testing
             !output.contains(#/AssertionError: b['"][^'"]/#), "the stranger got something that is no preface")
     }
 
-    @Test func invalidAnswersYieldNoPeer() async throws {
+    @Test func `Invalid answers yield no peer`() async throws {
         try await EmulatedTrial.run { trial in
             let air = try await BluetoothAir()
             let puma = try AirPeer("Puma", in: air, .untilTheTestEnds, over: "bluetooth:interval=1")

@@ -11,7 +11,7 @@ import Testing
     private static let probe = "\(LabProcess.bluetooth)/probes/rfcomm"
     private static let program = "\(LabProcess.bluetooth)/machine"
 
-    @Test func aCommandsOutputErrorsAndStatusArePassedOn() async throws {
+    @Test func `A commands output errors and status are passed on`() async throws {
         let command = "read -r line || echo no input; echo out; echo wrong >&2; echo $MOOD; exit 7"
         let machine = try LabProcess(command: [
             "bash", "-c",
@@ -26,7 +26,7 @@ import Testing
     }
 
     /// Terminals change bytes unless they are told not to.
-    @Test func outputArrivesUnchanged() async throws {
+    @Test func `Output arrives unchanged`() async throws {
         let bytes = #"head -c 3000000 /dev/zero | tr '\0' '\n'; printf '\003\004\021\023\t\r\n\377'"#
         let check =
             #"md5sum <(sh -c "$1") <("$0" --time-limit 480 --adapters 0 -- sh -c "$1") | cut -d ' ' -f 1 | uniq | wc -l"#
@@ -35,7 +35,7 @@ import Testing
         #expect(machine.output == "1\n")
     }
 
-    @Test func onlyWritesToTheWritableFolderAreKept() async throws {
+    @Test func `Only writes to the writable folder are kept`() async throws {
         let kept = TemporaryFolder()
         let lost = "\(kept.path)-lost"
         let machine = try LabProcess.machine(
@@ -47,13 +47,13 @@ import Testing
         #expect(access("\(kept.path)/file", F_OK) == 0)
     }
 
-    @Test func aCommandThatDoesNotEndIsEnded() async throws {
+    @Test func `A command that does not end is ended`() async throws {
         let machine = try LabProcess.machine("--adapters", "0", timeLimit: 1, running: ["sleep", "1000"])
         #expect(await machine.end(within: .seconds(60)) == .exited(124), "\(machine.output)")
         try await machine.expectNothing()
     }
 
-    @Test func aMachineThatCannotStartReportsTheReason() async throws {
+    @Test func `A machine that cannot start reports the reason`() async throws {
         let machine = try LabProcess.machine("--air", "/nonexistent/air", running: ["true"])
         #expect(await machine.end(within: .seconds(60)) == .exited(125))
         #expect(machine.output.contains("No such file or directory"), "\(machine.output)")
@@ -63,14 +63,14 @@ import Testing
     @Test(arguments: [
         [], ["--"], ["true"], ["--nonsense", "1", "--", "true"], ["--memory", "much", "--", "true"],
     ])
-    func invalidArgumentsAreRefused(arguments: [String]) async throws {
+    func `Invalid arguments are refused`(arguments: [String]) async throws {
         let machine = try LabProcess(command: [Self.program] + arguments)
         #expect(await machine.end(within: .seconds(20)) == .exited(2))
         #expect(machine.output.contains("machine --help"))
     }
 
     @Test(arguments: EndingTests.Way.allCases)
-    func nothingRemainsWhenItIsEndedAtWork(by way: EndingTests.Way) async throws {
+    func `Nothing remains when it is ended at work`(by way: EndingTests.Way) async throws {
         let machine = try LabProcess.machine(
             "--adapters", "0", running: ["sh", "-c", "echo working; sleep 1000"])
         try await until("the command works") { machine.output.contains("working") }
@@ -81,12 +81,12 @@ import Testing
     }
 
     @Test(arguments: [1, 5, 10, 15, 20, 30, 40, 60, 80, 150, 300, 600] as [Int])
-    func nothingRemainsWhenItIsKilledEarly(afterMilliseconds milliseconds: Int) async throws {
+    func `Nothing remains when it is killed early`(afterMilliseconds milliseconds: Int) async throws {
         try await LabProcess.machine(running: ["sleep", "1000"]).killEarly(after: milliseconds)
     }
 
     /// Tests what a test can do to its surroundings, and what it sees of that.
-    @Test func twoAdaptersReachEachOtherUntilTheyAreRemoved() async throws {
+    @Test func `Two adapters reach each other until they are removed`() async throws {
         try await EmulatedTrial.run { trial in
             let script = """
                 adapters() { echo adapters: $(ls /sys/class/bluetooth); }
@@ -121,7 +121,7 @@ import Testing
         }
     }
 
-    @Test func twoMachinesConnectOverAnAirThatCanBeHeldAndCut() async throws {
+    @Test func `Two machines connect over an air that can be held and cut`() async throws {
         try await EmulatedTrial.run { trial in
             let air = try await BluetoothAir()
             let machine = { (command: [String]) in

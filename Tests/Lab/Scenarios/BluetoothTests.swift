@@ -9,7 +9,7 @@ import Testing
     /// The scenario with the game.
     static let scenario = "game"
 
-    @Test func twoPeoplePlayOverBluetooth() async throws {
+    @Test func `Two people play over bluetooth`() async throws {
         try await BluetoothTests.Load(kind: "scenarios", names: [Self.scenario]).run()
     }
 }
@@ -58,7 +58,7 @@ import Testing
     }
 
     @Test(arguments: Load.all)
-    func everyBluetoothScenarioPasses(_ load: Load) async throws { try await load.run() }
+    func `Every bluetooth scenario passes`(_ load: Load) async throws { try await load.run() }
 
     /// Tests of the module MultipeerConnectivity that one machine runs, with an adapter for each device in them.
     struct CompatibilityLoad: Sendable, CustomTestStringConvertible {

@@ -21,7 +21,7 @@ import Testing
     }
 
     @Test(arguments: Way.allCases)
-    func nothingRemainsWhenItIsEndedAtWork(by way: Way) async throws {
+    func `Nothing remains when it is ended at work`(by way: Way) async throws {
         let lab = try LabProcess(["--keep", Scenario.standing.name])
         try await until("the lab keeps a network") { lab.output.contains("kept until") }
         // A daemon may write its title over its environment, so what is inside is found by its namespaces.
@@ -43,7 +43,7 @@ import Testing
     }
 
     @Test(arguments: [1, 5, 10, 20, 30, 40, 60, 80, 120, 200, 400] as [Int])
-    func nothingRemainsWhenItIsKilledEarly(afterMilliseconds milliseconds: Int) async throws {
+    func `Nothing remains when it is killed early`(afterMilliseconds milliseconds: Int) async throws {
         try await LabProcess(["--keep", Scenario.standing.name]).killEarly(after: milliseconds)
         #expect(Machine.hasNothingOfTheLab)
     }

@@ -9,7 +9,7 @@ import Testing
     private static let permits = Permits(8)
 
     @Test(arguments: Scenario.all.map(\.name))
-    func everyScenarioPasses(scenario name: String) async throws {
+    func `Every scenario passes`(scenario name: String) async throws {
         let scenario = try #require(Scenario.all.first { $0.name == name })
         try await Self.permits.run {
             let lab = try LabProcess([name])
@@ -21,14 +21,14 @@ import Testing
 
     /// Names must also differ from the program's own commands, which would do something else, and outside of any
     /// enclosure.
-    @Test func scenarioNamesAreUnique() {
+    @Test func `Scenario names are unique`() {
         #expect(Set(Scenario.all.map(\.name)).count == Scenario.all.count)
         let words = [CrowdProgram.name, "peer", "machine", Enclosure.insideMark]
         #expect(!Scenario.callable.contains { words.contains($0.name) })
     }
 
     /// Time limits become longer on a machine where many programs want to run, but not endless.
-    @Test func theClockSlowsDownUnderLoad() {
+    @Test func `The clock slows down under load`() {
         let start = ContinuousClock.now
         var runnable = 1
         let clock = LoadAdjustedClock(from: start, processors: 2) { runnable }
@@ -46,10 +46,10 @@ import Testing
     }
 
     /// The calling thread wants to run, so there is always one.
-    @Test func runnableThreadsAreCounted() { #expect(LoadAdjustedClock.runnableThreadCount() >= 1) }
+    @Test func `Runnable threads are counted`() { #expect(LoadAdjustedClock.runnableThreadCount() >= 1) }
 
     /// A failure inside must be seen outside. Otherwise every scenario would pass.
-    @Test func aFailureInsideIsReportedOutside() async throws {
+    @Test func `A failure inside is reported outside`() async throws {
         let lab = try LabProcess([Scenario.failing.name])
         #expect(await lab.end(within: .seconds(60)) == .exited(1))
         #expect(lab.output.contains("FAILED"))
@@ -59,14 +59,14 @@ import Testing
         ["no-such-scenario"], ["--nonsense"], [], ["peer"], ["peer", "--name"], ["machine"],
         ["machine", "nonsense"], ["machine", "scenarios", "no-such"],
     ])
-    func invalidArgumentsAreRefused(arguments: [String]) async throws {
+    func `Invalid arguments are refused`(arguments: [String]) async throws {
         let lab = try LabProcess(arguments)
         #expect(await lab.end(within: .seconds(20)) == .exited(2))
         #expect(!lab.output.isEmpty)
     }
 
     @Test(arguments: [["--list"], ["--help"], ["peer", "--help"]])
-    func listAndHelpArePrinted(arguments: [String]) async throws {
+    func `List and help are printed`(arguments: [String]) async throws {
         let lab = try LabProcess(arguments)
         #expect(await lab.end(within: .seconds(20)) == .exited(0))
         #expect(lab.output.split(separator: "\n").count > 1)

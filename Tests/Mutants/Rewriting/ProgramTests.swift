@@ -5,7 +5,7 @@ import Testing
 
 /// Tests the rest of the program, as far as that needs no build.
 struct ProgramTests {
-    @Test func itsCommandLineIsChecked() throws {
+    @Test func `Its command line is checked`() throws {
         let options = try Options([
             "--seed", "7", "--count", "20", "--only", "3", "--only", "9", "--worlds", "30",
         ])
@@ -18,7 +18,7 @@ struct ProgramTests {
         }
     }
 
-    @Test func aReasonBelongsToItsSite() throws {
+    @Test func `A reason belongs to its site`() throws {
         let site = try #require(SiteFinder.sites(in: Array("let  a = b < c".utf8), file: "A.swift").first)
         let harmless = try Harmless(
             "# A heading.\n\nA.swift\nlet a = b < c\n`<` becomes `<=`\nThey are never\nequal.\n")
@@ -26,7 +26,7 @@ struct ProgramTests {
         #expect(throws: Folder.Failure.self) { try Harmless("A.swift\nlet a = b < c\n`<` becomes `<=`\n") }
     }
 
-    @Test func theScoreIgnoresHarmlessMutants() {
+    @Test func `The score ignores harmless mutants`() {
         #expect(Mutating.Score(caught: 179, survived: 20, harmless: 30).percent == 89)
         #expect(Mutating.Score(caught: 180, survived: 20, harmless: 30).percent == 90)
     }
@@ -38,13 +38,12 @@ struct ProgramTests {
         ("kill -ABRT $$", "it crashes"), ("kill -KILL $$", "it goes round for ever"),
         ("test $NIGH_MUTANT = 5", nil), ("test $NIGH_MUTANT = 6", "status 1"),
     ])
-    func aTrialEndsAtTheFirstFailure(_ command: String, _ words: String?) throws {
+    func `A trial ends at the first failure`(_ command: String, _ words: String?) throws {
         let trial = Trial(name: "trial", program: "/bin/sh", arguments: ["-c", command], usual: 1)
         #expect(try trial.run(mutant: 5) == words.map { .caught($0) } ?? .passed)
     }
 
-    @Test("The package of the mutants has the targets that its programs need, and no others")
-    func targets() throws {
+    @Test func `The package of the mutants has the targets that its programs need, and no others`() throws {
         let description = """
             {"targets": [
               {"name": "Other", "type": "regular", "path": "O", "exclude": [], "dependencies": [

@@ -29,7 +29,7 @@ struct SiteFinderTests {
         "let a = 1.5",
         "{ if let a { b } }", "{ if case .b = a { c } }", "repeat { a } while let b = c",
     ])
-    func codeWithoutSitesIsUnchanged(_ source: String) {
+    func `Code without sites is unchanged`(_ source: String) {
         #expect(changes(source) == [], "\(source)")
         #expect(rewritten(source) == source)
     }
@@ -57,20 +57,20 @@ struct SiteFinderTests {
         ),
         ("switch a { case .b where c > d: e }", "`>` becomes `>=`", "switch a { case .b where c ⇄↑ d: e }"),
     ])
-    func eachSiteIsMutated(_ source: String, _ change: String, _ result: String) {
+    func `Each site is mutated`(_ source: String, _ change: String, _ result: String) {
         #expect(changes(source) == [change])
         #expect(rewritten(source) == result)
     }
 
     /// One place may be inside another: the outer one encloses the inner one, and the line numbers stay the same.
-    @Test func nestedSitesAreMutated() {
+    @Test func `Nested sites are mutated`() {
         #expect(
             rewritten("{\n    if !a, b < 3 { c() }\n    d = !e\n}")
                 == "{\n    if mutantTruth(1, ⇄↓a), mutantTruth(2, b ⇄↔ mutantMore(5, 3)) { c() }\n"
                 + "    if mutantIsOff(6) { d = ⇄↗e }\n}")
     }
 
-    @Test func equalMutationsOnOneLineAreNumbered() {
+    @Test func `Equal mutations on one line are numbered`() {
         #expect(changes("x(a < b, c < d)") == ["`<` becomes `<=`", "`<` becomes `<=` (2)"])
     }
 }

@@ -24,11 +24,11 @@ import Testing
         try bytes.withUnsafeBytes { raw in Result { () throws(BenchBreach) in try BenchMessage(raw) } }.get()
     }
 
-    @Test("A message is read as it was written", arguments: all)
-    func roundTrips(_ message: BenchMessage) throws { #expect(try read(message.bytes) == message) }
+    @Test(arguments: all) func `A message is read as it was written`(_ message: BenchMessage) throws {
+        #expect(try read(message.bytes) == message)
+    }
 
-    @Test("An order is written as its page says")
-    func layout() {
+    @Test func `An order is written as its page says`() {
         let order = BenchOrder(run: 0x0102, direction: .down, size: 0x1000, warmUp: 1_000, measured: 5_000)
         #expect(
             BenchMessage.order(order).bytes == [
@@ -40,8 +40,7 @@ import Testing
             ])
     }
 
-    @Test("A message that is cut short or too long is refused", arguments: all)
-    func lengths(_ message: BenchMessage) {
+    @Test(arguments: all) func `A message that is cut short or too long is refused`(_ message: BenchMessage) {
         let bytes = message.bytes
         for count in bytes.indices {
             #expect(throws: BenchBreach.self) { try read(Array(bytes[..<count])) }
@@ -50,8 +49,9 @@ import Testing
         #expect(throws: BenchBreach.self) { try read(bytes + [UInt8](repeating: 0, count: 2_000)) }
     }
 
-    @Test("Random bytes are refused, or read as a message that is written the same", arguments: 0..<8)
-    func noise(seed: UInt64) {
+    @Test(arguments: 0..<8) func `Random bytes are refused, or read as a message that is written the same`(
+        seed: UInt64
+    ) {
         var chance = SeededGenerator(seed: seed)
         for _ in 0..<500 {
             var bytes = Self.all.randomElement(using: &chance)?.bytes ?? []
@@ -63,8 +63,7 @@ import Testing
         }
     }
 
-    @Test("Words that are not UTF-8, reversed version ranges and unknown directions are refused")
-    func contents() {
+    @Test func `Words that are not UTF-8, reversed version ranges and unknown directions are refused`() {
         for bytes: [UInt8] in [
             [5, 0, 1, 1, 0xFF], [1] + Array("nigh".utf8) + [2, 1, 0], [1] + Array("hgin".utf8) + [1, 1, 0],
             [3, 0, 1, 0, 0, 0, 0, 9, 0, 0, 0, 0, 0, 0, 0, 1],
@@ -74,8 +73,7 @@ import Testing
         }
     }
 
-    @Test("Orders beyond the limits are refused with a reason, and orders at the limits are accepted")
-    func limits() {
+    @Test func `Orders beyond the limits are refused with a reason, and orders at the limits are accepted`() {
         let fitting = BenchOrder(run: 1, direction: .up, size: 8, warmUp: 0, measured: 600_000)
         #expect(BenchLimits.own.refusal(of: fitting) == nil)
         for change: (inout BenchOrder) -> Void in [
@@ -104,8 +102,7 @@ import Testing
         try bytes.withUnsafeBytes { try receiver.receive($0) }
     }
 
-    @Test("Messages and bytes between the mark and the end are measured")
-    func counts() throws {
+    @Test func `Messages and bytes between the mark and the end are measured`() throws {
         let receiver = receiver()
         for number in 0..<10 {
             if number == 3 { _ = try take(payload.mark, by: receiver) }
@@ -120,8 +117,8 @@ import Testing
         loop.shutdown()
     }
 
-    @Test("A message that is lost, doubled, swapped, cut short or of another run is a violation")
-    func breaches() throws {
+    @Test func `A message that is lost, doubled, swapped, cut short or of another run is a violation`() throws
+    {
         let messages = payload.slices.map(\.bytes)
         var changed = messages[1]
         changed[15] = 9

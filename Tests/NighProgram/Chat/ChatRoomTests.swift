@@ -108,10 +108,10 @@ import Testing
             connected: try #require(changes[.connected]), left: try #require(changes[.disconnected]))
     }
 
-    @Test(
-        "A peer that is connected to carry connections gets no line, and none of its own is shown",
-        .timeLimit(.minutes(15)))
-    func carrier() async throws {
+    @Test(.timeLimit(.minutes(15)))
+    func `A peer that is connected to carry connections gets no line, and none of its own is shown`()
+        async throws
+    {
         let (mine, theirs) = (try commandSession("Puma"), try commandSession("Lynx"))
         let interface = OneLine()
         let room = ChatRoom(interface, over: mine, on: ThreadEventLoop(), results, invitee: nil)
@@ -141,9 +141,8 @@ import Testing
         await theirs.close()
     }
 
-    @Test(
-        "However many lines wait, something else has its turn between two of them", .timeLimit(.minutes(15)))
-    func turns() async throws {
+    @Test(.timeLimit(.minutes(15)))
+    func `However many lines wait, something else has its turn between two of them`() async throws {
         let chat = try await finishedChat()
         await chat.enqueue(chat.connected)
         let seen = Mutex<Set<Int>>([])
@@ -156,10 +155,8 @@ import Testing
         await chat.close()
     }
 
-    @Test(
-        "Lines that are read before it is known who is connected are kept until then",
-        .timeLimit(.minutes(15)))
-    func newcomer() async throws {
+    @Test(.timeLimit(.minutes(15)))
+    func `Lines that are read before it is known who is connected are kept until then`() async throws {
         let chat = try await finishedChat()
         await chat.room.listen()
         await chat.watch { $0.early.values.first?.count == 100 }

@@ -157,8 +157,7 @@ import Testing
         try waiting.finish()
     }
 
-    @Test("Lines have a maximum length, and invalid bytes are not read as a line")
-    func messages() {
+    @Test func `Lines have a maximum length, and invalid bytes are not read as a line`() {
         #expect(ChatMessage.lines(of: "é") == [[1, 0xC3, 0xA9]])
         #expect(ChatMessage.lines(of: "") == [[1]])
         let typed = "x" + String(repeating: "é", count: 3_000)
@@ -176,8 +175,7 @@ import Testing
         #expect(ChatMessage(ByteSlice([2, 0xFF])) == .unknown)
     }
 
-    @Test("A long piped line is cut between scalars, and bytes that are no scalar do not stop it")
-    func scalars() {
+    @Test func `A long piped line is cut between scalars, and bytes that are no scalar do not stop it`() {
         for text in ["aé", "a漢", "a👋"] {
             let bytes = Array(text.utf8)
             for count in 1..<bytes.count {
@@ -190,8 +188,7 @@ import Testing
         #expect(PlainChatInterface.endOfScalars(in: [0xF0]) == 1)
     }
 
-    @Test("What a terminal has shown is kept within bounds, the last lines in any case")
-    func shown() {
+    @Test func `What a terminal has shown is kept within bounds, the last lines in any case`() {
         var short = ShownLines()
         for number in 0..<20_000 { short.add(Line("\(number)")) }
         #expect(short.lines.count == 10_000 && short.lines.last?.text(colours: false) == "19999")
@@ -201,8 +198,7 @@ import Testing
         #expect(long.lines.count == ShownLines.mostColumns / line.columns)
     }
 
-    @Test("A line that begins with one slash is a command, and with two it is text")
-    func commands() {
+    @Test func `A line that begins with one slash is a command, and with two it is text`() {
         #expect(ChatInput("/who") == .listMembers)
         #expect(ChatInput("/quit\r") == .quit)
         #expect(ChatInput("//who") == .say("/who"))

@@ -43,16 +43,17 @@ import Testing
         }
     }
 
-    @Test("A peer is found by its name in any case")
-    func anyCase() async throws {
+    @Test func `A peer is found by its name in any case`() async throws {
         try await seeing([.ping, .bench]) { mine, lynx in
             let found = try await mine.find(.named("lYNX"), for: .ping, until: .never)
             #expect(found.id == lynx.session.id)
         }
     }
 
-    @Test("A peer that is announced with a number is found by its name if no other peer fits within 1 s")
-    func numbered() async throws {
+    @Test
+    func `A peer that is announced with a number is found by its name if no other peer fits within 1 s`()
+        async throws
+    {
         try await seeing([.chat]) { mine, lynx in
             let second = try commandSession("Lynx #2", accepting: [.ping, .bench])
             second.start()
@@ -71,14 +72,14 @@ import Testing
     }
 
     @Test(
-        "The error about a peer that runs another command says what it runs and what to run there",
         arguments: [
             ([Purpose.send], Purpose.ping, "nigh receive", "nigh host"),
             ([.ping, .bench], .send, "nigh host", "nigh receive"),
             ([.chat], .pair, "nigh chat", "nigh pair"), ([.pair], .chat, "nigh pair", "nigh chat"),
         ] as [([Purpose], Purpose, String, String)])
-    func otherCommand(_ accepted: [Purpose], _ wanted: Purpose, _ runs: String, _ remedy: String) async throws
-    {
+    func `The error about a peer that runs another command says what it runs and what to run there`(
+        _ accepted: [Purpose], _ wanted: Purpose, _ runs: String, _ remedy: String
+    ) async throws {
         try await seeing(accepted) { mine, lynx in
             let error = await notFound("Lynx", for: wanted, by: mine)
             #expect(error?.cause == .unsupported("`\(wanted.counterpart)`"))
@@ -88,8 +89,9 @@ import Testing
         }
     }
 
-    @Test("A search says early what a peer runs instead, and finds what is started there then")
-    func early() async throws {
+    @Test func `A search says early what a peer runs instead, and finds what is started there then`()
+        async throws
+    {
         try await seeing([.send]) { mine, lynx in
             let (remarks, source) = AsyncStream.makeStream(of: String.self)
             _ = await mine.onLoop { $0.onRemark = { source.yield($0) } }
@@ -105,8 +107,10 @@ import Testing
         }
     }
 
-    @Test("The error about a missing peer lists what is there, what it runs, and what may have been meant")
-    func missing() async throws {
+    @Test
+    func `The error about a missing peer lists what is there, what it runs, and what may have been meant`()
+        async throws
+    {
         try await seeing([.chat]) { mine, lynx in
             let error = await notFound("Lnyx", for: .chat, by: mine)
             #expect(error?.cause == .unknownPeer)
@@ -120,8 +124,7 @@ import Testing
         }
     }
 
-    @Test("A peer that is called at its address says what it runs, and what to run there")
-    func refusal() {
+    @Test func `A peer that is called at its address says what it runs, and what to run there`() {
         #expect(
             Purpose.refusal(of: .ping, accepting: [.send])
                 == "it runs `nigh receive`, which accepts only `nigh send`; for `nigh ping`, run `nigh host` there"
@@ -136,8 +139,7 @@ import Testing
         #expect(Purpose.refusal(of: .chat, accepting: []) == "this nigh accepts no invitations")
     }
 
-    @Test("Errors name a peer whose name is known, not only its PeerID")
-    func names() async throws {
+    @Test func `Errors name a peer whose name is known, not only its PeerID`() async throws {
         try await seeing([.chat]) { mine, lynx in
             let id = lynx.session.id
             let attempt = NighError(.connecting, .timedOut, peer: id.short)

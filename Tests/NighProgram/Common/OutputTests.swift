@@ -103,8 +103,9 @@ import Testing
             environment: ["XDG_DATA_HOME": user.folder.path, "NO_COLOR": ""], reads: true)
     }
 
-    @Test("With too few descriptors a program reports it and ends with 3; with enough it runs normally")
-    func descriptors() throws {
+    @Test func `With too few descriptors a program reports it and ends with 3; with enough it runs normally`()
+        throws
+    {
         // With 3, even the dynamic linker cannot load a library.
         for count in [4, 5, 8, 13, 16, 18, 21, 25, 32, 256] {
             for call in Self.calls {
@@ -129,8 +130,7 @@ import Testing
         }
     }
 
-    @Test("If no thread can be started, a program reports it and ends with 3")
-    func threads() throws {
+    @Test func `If no thread can be started, a program reports it and ends with 3`() throws {
         // With this limit, no address space has room for the stack of a second thread.
         for call in Self.calls {
             let end = try start(call, "-s 1099511627776").end()

@@ -21,8 +21,7 @@ import Testing
             """)
     }
 
-    @Test("A rule that names the port decides, by number, in a set and in a range")
-    func named() {
+    @Test func `A rule that names the port decides, by number, in a set and in a range`() {
         for rule in ["tcp dport 4000 drop", "tcp dport { 22, 4000 } drop", "tcp dport 3990-4010 reject"] {
             #expect(rules(rule).outcome(of: "tcp", port: 4_000) == .blocked(rule))
             #expect(rules(rule).outcome(of: "tcp", port: 4_011) == .allowedByDefault)
@@ -33,8 +32,7 @@ import Testing
         #expect(rules("tcp dport 4000 counter").outcome(of: "tcp", port: 4_000) == .allowedByDefault)
     }
 
-    @Test("A rule for a whole protocol decides for each of its ports")
-    func wholeProtocol() {
+    @Test func `A rule for a whole protocol decides for each of its ports`() {
         for rule in ["meta l4proto udp drop", "ip protocol udp drop"] {
             #expect(rules(rule).outcome(of: "udp", port: 4_000) == .blocked(rule))
             #expect(rules(rule).outcome(of: "tcp", port: 4_000) == .allowedByDefault)
@@ -50,21 +48,18 @@ import Testing
         #expect(Firewall.blocked(by: rules(policy: "drop"), port: 4_000) == nil)
     }
 
-    @Test("A chain that drops by default blocks every port that no rule names")
-    func policy() {
+    @Test func `A chain that drops by default blocks every port that no rule names`() {
         let closed = rules("tcp dport 22 accept", policy: "drop")
         #expect(closed.outcome(of: "tcp", port: 4_000) == .blockedByDefault)
         #expect(closed.outcome(of: "tcp", port: 22) == .allowed("tcp dport 22 accept"))
     }
 
-    @Test("Chains that do not filter input, and an empty ruleset, do not block")
-    func elsewhere() {
+    @Test func `Chains that do not filter input, and an empty ruleset, do not block`() {
         #expect(rules("tcp dport 4000 drop", hook: "output").outcome(of: "tcp", port: 4_000) == .unfiltered)
         #expect(FirewallRules("").outcome(of: "tcp", port: 4_000) == .unfiltered)
     }
 
-    @Test("If the rules cannot be read, the finding says so, and names the program that manages them")
-    func unseen() {
+    @Test func `If the rules cannot be read, the finding says so, and names the program that manages them`() {
         let nothing = Firewall.finding(nil, port: 4_000, signs: [])
         #expect(nothing.verdict == .pass && nothing.finding.contains("nft list ruleset"))
         let managed = Firewall.finding(nil, port: 4_000, signs: ["ufw is enabled"])

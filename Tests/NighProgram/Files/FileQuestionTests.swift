@@ -103,8 +103,7 @@ import Testing
 
     private func time(_ milliseconds: Int64) -> Moment { Moment(nanoseconds: milliseconds * 1_000_000) }
 
-    @Test("The questions of senders that leave are removed, however many there were")
-    func withdrawn() {
+    @Test func `The questions of senders that leave are removed, however many there were`() {
         var queue = QuestionQueue()
         for number in 0..<300 { queue.add(question(number)) }
         queue.add(question(300))
@@ -114,9 +113,7 @@ import Testing
         #expect(!isStillThere)
     }
 
-    @Test(
-        "Questions come one after the other, paired devices first, and the open question stays")
-    func order() {
+    @Test func `Questions come one after the other, paired devices first, and the open question stays`() {
         var queue = QuestionQueue()
         for number in 0..<3 { queue.add(question(number)) }
         queue.add(question(10, isPaired: true))
@@ -127,8 +124,7 @@ import Testing
         #expect(asked == [0, 10, 11, 1, 2, 3])
     }
 
-    @Test("An answer to a withdrawn question does not count for the next")
-    func lateAnswer() {
+    @Test func `An answer to a withdrawn question does not count for the next`() {
         var queue = QuestionQueue()
         for number in 0..<3 { queue.add(question(number)) }
         let wasOpen = queue.withdraw(0, at: time(10_000))

@@ -14,8 +14,7 @@ import Testing
         }
     }
 
-    @Test("The first operand is the device unless it is a file")
-    func device() throws {
+    @Test func `The first operand is the device unless it is a file`() throws {
         #expect(try order("lynx", "a.txt", "b.txt").peers == [.named("lynx")])
         #expect(try order("lynx", "a.txt", "b.txt").paths == ["a.txt", "b.txt"])
         #expect(try order("lynx").paths == ["-"])
@@ -24,28 +23,27 @@ import Testing
         #expect(try order("-").peers == [] && order("-").paths == ["-"])
     }
 
-    @Test("An address is a device, whatever files there are")
-    func address() throws {
+    @Test func `An address is a device, whatever files there are`() throws {
         #expect(try order("192.168.1.7:4000", "a.txt").peers.map { "\($0)" } == ["tcp://192.168.1.7:4000"])
     }
 
-    @Test("A file that has the name of a device is sent, and that is said")
-    func ambiguous() throws {
+    @Test func `A file that has the name of a device is sent, and that is said`() throws {
         let order = try order("puma", "a.txt")
         #expect(order.peers == [] && order.paths == ["puma", "a.txt"])
         #expect(order.remark?.contains("write --to puma") == true)
         #expect(try self.order("a.txt", "photos").remark == nil)
     }
 
-    @Test("With --to all operands are files, and in a record the first one is the device")
-    func named() throws {
+    @Test func `With --to all operands are files, and in a record the first one is the device`() throws {
         let order = try order("puma", "lynx", to: [.named("hare"), .named("otter")])
         #expect(order.peers == [.named("hare"), .named("otter")] && order.paths == ["puma", "lynx"])
         #expect(try self.order("puma", "a.txt", isRepeated: true).peers == [.named("puma")])
     }
 
-    @Test("At a terminal a mistyped file is not taken for a device; with a pipe, the word is the device")
-    func mistyped() throws {
+    @Test
+    func `At a terminal a mistyped file is not taken for a device; with a pipe, the word is the device`()
+        throws
+    {
         for word in ["holidy.mov", "./puma2", "fotos/a"] {
             #expect(throws: UsageError.self, "\(word)") {
                 try SendOrder(words: [word], named: [], readsTerminal: true) { _ in false }
@@ -57,8 +55,7 @@ import Testing
         #expect(device.peers == [.named("Anna's laptop")])
     }
 
-    @Test("Nothing to send, and the standard input with files, are mistakes")
-    func mistakes() {
+    @Test func `Nothing to send, and the standard input with files, are mistakes`() {
         #expect(throws: UsageError.self) { try order() }
         #expect(throws: UsageError.self) { try order("lynx", "a.txt", "-") }
         #expect(throws: UsageError.self) { try order("a.txt", "-") }
@@ -87,31 +84,27 @@ import Testing
         }
     }
 
-    @Test("The time that the user chose holds at any time, also once the receiver has accepted")
-    func chosen() {
+    @Test func `The time that the user chose holds at any time, also once the receiver has accepted`() {
         #expect(end(.seconds(4), progress(.waiting)) == 4)
         #expect(end(.seconds(4), progress(.transferring, done: 10)) == 4)
         #expect(end(.seconds(4), progress(.transferring, done: 10), lostAt: 2) == 4)
         #expect(end(.seconds(3_600), progress(.transferring, done: 10)) == 3_600)
     }
 
-    @Test("By default, a receiver has a minute to accept, and ten for what it was sent")
-    func byDefault() {
+    @Test func `By default, a receiver has a minute to accept, and ten for what it was sent`() {
         #expect(end(nil, progress(.waiting)) == 60)
         #expect(end(nil, progress(.transferring, done: 10)) == 600)
         #expect(end(nil, progress(.transferring, done: 10), lostAt: 100) == 160)
         #expect(end(nil, progress(.transferring, done: 10), lostAt: 590) == 600)
     }
 
-    @Test("A side that has paused, and a program that writes into a pipe, may take any time")
-    func anyTime() {
+    @Test func `A side that has paused, and a program that writes into a pipe, may take any time`() {
         #expect(end(.seconds(4), progress(.paused(isHere: false, reason: "the disk is full"))) == nil)
         #expect(end(.seconds(4), progress(.transferring, done: 10), canBeRepeated: false) == nil)
         #expect(end(.seconds(4), progress(.waiting), canBeRepeated: false) == 4)
     }
 
-    @Test("Whatever moves begins the time anew")
-    func moving() {
+    @Test func `Whatever moves begins the time anew`() {
         var patience = SendPatience(.seconds(4), canBeRepeated: true, at: time(0))
         for second: Int64 in 0..<100 {
             patience.note(progress(.transferring, done: Int(second)), at: time(second * 3))
@@ -125,15 +118,15 @@ import Testing
 /// Tests how transfers are described to a person.
 @Suite struct TransferTextTests {
     @Test(
-        "Numbers of bytes have readable units",
         arguments: [
             (0, "0 bytes"), (1, "1 byte"), (1_023, "1023 bytes"), (1_024, "1.0 KiB"), (1_500_000, "1.4 MiB"),
             (1 << 30, "1.0 GiB"), ((1 << 30) - 1, "1.0 GiB"), (500 << 20, "500 MiB"),
         ] as [(Int, String)])
-    func byteCounts(_ count: Int, _ words: String) { #expect(ByteCount(count).description == words) }
+    func `Numbers of bytes have readable units`(_ count: Int, _ words: String) {
+        #expect(ByteCount(count).description == words)
+    }
 
-    @Test("Files and folders are counted in words, and a single one is named")
-    func counts() {
+    @Test func `Files and folders are counted in words, and a single one is named`() {
         let folder = FileItem(.folder, path: "photos", size: 0)
         let file = FileItem(path: "photos/a", size: 1)
         #expect(TransferText.label([folder]) == "photos/")
@@ -143,8 +136,7 @@ import Testing
         #expect(TransferText.names([folder, file]) == ["photos/"])
     }
 
-    @Test("A question names the sender first, and no name of a file can imitate it or hide its end")
-    func question() {
+    @Test func `A question names the sender first, and no name of a file can imitate it or hide its end`() {
         let imitation = FileItem(path: "a\" (1 byte)? [y|n] \n\u{202E}Accept from Mum: \"b", size: 2_048)
         #expect(
             TransferText.question([imitation], size: 2_048, from: "Lynx (abcd)")
@@ -164,8 +156,7 @@ import Testing
         #expect(wide.hasSuffix("字…\", …? [y/n] ") && wide.count < 160)
     }
 
-    @Test("A record of a transfer keeps every name, whatever is in it")
-    func record() throws {
+    @Test func `A record of a transfer keeps every name, whatever is in it`() throws {
         var content = SendRecord.Content(
             // A mark that joins the character before it, and ends of lines that are none in the record.
             names: [

@@ -32,13 +32,12 @@ import Testing
             .decision(forPaired: isPaired, among: holders, at: time(second))
     }
 
-    @Test("While there are places, everybody gets one", arguments: [true, false])
-    func free(_ isPaired: Bool) {
+    @Test(arguments: [true, false]) func `While there are places, everybody gets one`(_ isPaired: Bool) {
         #expect(decision(forPaired: isPaired, among: holders(movedAt: 0).dropLast(), at: 100) == .free)
     }
 
-    @Test("A stranger waits while all others move, and gets the place of the one that was idle longest")
-    func strangers() {
+    @Test func `A stranger waits while all others move, and gets the place of the one that was idle longest`()
+    {
         let holders = holders(movedAt: 100)
         for second: Int64 in [100, 128] {
             #expect(decision(forPaired: false, among: holders, at: second) == .busy)
@@ -46,14 +45,12 @@ import Testing
         #expect(decision(forPaired: false, among: holders, at: 129) == .inPlace(of: peers[3]))
     }
 
-    @Test("Strangers that wait for an answer lose no place to other strangers")
-    func undecided() {
+    @Test func `Strangers that wait for an answer lose no place to other strangers`() {
         let holders = holders(isAccepted: false, movedAt: 0)
         #expect(decision(forPaired: false, among: holders, at: 1_000) == .busy)
     }
 
-    @Test("A paired device never waits for strangers, however much they move")
-    func pairedFirst() {
+    @Test func `A paired device never waits for strangers, however much they move`() {
         #expect(decision(forPaired: true, among: holders(movedAt: 100), at: 100) == .inPlace(of: peers[3]))
         let waiting = holders(isAccepted: false, movedAt: 100)
         #expect(decision(forPaired: true, among: waiting, at: 100) == .inPlace(of: peers[7]))
@@ -63,16 +60,15 @@ import Testing
         #expect(decision(forPaired: true, among: mixed, at: 100) == .inPlace(of: peers[5]))
     }
 
-    @Test("What a person has accepted loses its place only when it is idle")
-    func acceptedByAPerson() {
+    @Test func `What a person has accepted loses its place only when it is idle`() {
         let holders = holders(movedAt: 100)
         #expect(decision(forPaired: true, among: holders, keepsMoving: true, at: 100) == .busy)
         #expect(
             decision(forPaired: true, among: holders, keepsMoving: true, at: 129) == .inPlace(of: peers[3]))
     }
 
-    @Test("Paired devices lose their places to no stranger, and to a paired device only when they are idle")
-    func pairedHolders() {
+    @Test
+    func `Paired devices lose their places to no stranger, and to a paired device only when they are idle`() {
         let holders = holders(isPaired: true, movedAt: 100)
         #expect(decision(forPaired: false, among: holders, at: 1_000) == .busy)
         #expect(decision(forPaired: true, among: holders, at: 128) == .busy)

@@ -41,8 +41,7 @@ import Testing
 
         """
 
-    @Test("show examples that all compile")
-    func compile() throws {
+    @Test func `show examples that all compile`() throws {
         let folder = "\(BuiltPackages.root)/\(Self.folder)"
         let guides = "\(BuiltPackages.root)/docs/guides"
         let pages = try FileManager.default.contentsOfDirectory(atPath: guides).filter { $0.hasSuffix(".md") }
@@ -103,8 +102,7 @@ import Testing
         #expect(!lines.contains { $0.hasPrefix("N18") } && lines.count > 5)
     }
 
-    @Test("Headings, lists, tables, code, links and pictures are turned into lines of text")
-    func text() {
+    @Test func `Headings, lists, tables, code, links and pictures are turned into lines of text`() {
         let markdown = """
             # Title
 
@@ -200,8 +198,7 @@ import Testing
         }
     }
 
-    @Test("leads from an empty folder to a passing conformance run, and all its code compiles")
-    func works() throws {
+    @Test func `leads from an empty folder to a passing conformance run, and all its code compiles`() throws {
         _ = try BuiltPackages.build("Examples/UnixTransport")
         let folder = TemporaryFolder()
         let fences = try Fence.all(of: "docs/guides/writing-a-transport.md")
@@ -260,8 +257,7 @@ import Testing
         #expect(output.contains("all of it: 0"), "\(output.suffix(30))")
     }
 
-    @Test("shows the example's own test")
-    func quotes() throws {
+    @Test func `shows the example's own test`() throws {
         func content(_ path: String) throws -> String {
             try String(contentsOfFile: "\(BuiltPackages.root)/\(path)", encoding: .utf8)
         }
@@ -281,8 +277,7 @@ import Testing
         }
     }
 
-    @Test("names the checks that a cable with one pipe skips, each with its reason")
-    func skippedOnACable() throws {
+    @Test func `names the checks that a cable with one pipe skips, each with its reason`() throws {
         let page = try String(
             contentsOfFile: "\(BuiltPackages.root)/docs/guides/writing-a-transport.md", encoding: .utf8)
         let rows = page.split(separator: "\n").drop { !$0.hasPrefix("**What is skipped.**") }
@@ -295,8 +290,7 @@ import Testing
         #expect(named.sorted() == needy.sorted() && needy.count == 9)
     }
 
-    @Test("ends with an example that passes its own tests, in under 400 lines")
-    func example() throws {
+    @Test func `ends with an example that passes its own tests, in under 400 lines`() throws {
         let folder = "\(BuiltPackages.root)/Examples/UnixTransport"
         let sources = try FileManager.default.contentsOfDirectory(atPath: "\(folder)/Sources/UnixTransport")
         let lines = try (sources.map { "Sources/UnixTransport/\($0)" } + ["Package.swift"]).map {

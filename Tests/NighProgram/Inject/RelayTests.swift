@@ -77,8 +77,9 @@ import Testing
 
     private static let bytes = (0..<300_000).map { UInt8(truncatingIfNeeded: $0 &* 7 ^ $0 >> 9) }
 
-    @Test("Bytes pass unchanged both ways, and a close follows the bytes that were sent before it")
-    func passes() throws {
+    @Test func `Bytes pass unchanged both ways, and a close follows the bytes that were sent before it`()
+        throws
+    {
         let harness = try RelayHarness()
         try harness.dial()
         #expect(harness.events == ["opened 1", "connected 1"])
@@ -95,8 +96,7 @@ import Testing
         #expect(harness.relay.open.isEmpty)
     }
 
-    @Test("A reader that pauses backs up its writer, and little is buffered in between")
-    func backPressure() throws {
+    @Test func `A reader that pauses backs up its writer, and little is buffered in between`() throws {
         let harness = try RelayHarness(targetReads: false)
         try harness.dial()
         let caller = harness.caller.ends[0]
@@ -116,8 +116,7 @@ import Testing
         #expect(caller.pipe.writableBytes > 0 && caller.log.last == "writable")
     }
 
-    @Test("Faults apply to the bytes that pass, and can be changed at run time")
-    func faults() throws {
+    @Test func `Faults apply to the bytes that pass, and can be changed at run time`() throws {
         let harness = try RelayHarness("delay=200ms")
         try harness.dial()
         let (caller, target) = (harness.caller.ends[0], harness.target.ends[0])
@@ -143,8 +142,10 @@ import Testing
         #expect(harness.events.last == "closed 1 2 1: the target: the link was lost", "\(harness.events)")
     }
 
-    @Test("If the target cannot be reached, the caller is closed; a caller that leaves before is forgotten")
-    func unreachable() throws {
+    @Test
+    func `If the target cannot be reached, the caller is closed; a caller that leaves before is forgotten`()
+        throws
+    {
         let harness = try RelayHarness(targetIsThere: false)
         try harness.dial()
         try harness.loop.run(for: .seconds(11))
@@ -163,8 +164,7 @@ import Testing
         #expect(slow.relay.open.isEmpty)
     }
 
-    @Test("The number of connections is limited")
-    func limit() throws {
+    @Test func `The number of connections is limited`() throws {
         let harness = try RelayHarness()
         try harness.dial(Relay.connectionLimit + 3)
         #expect(harness.events.filter { $0 == "turned away" }.count == 3)
@@ -175,8 +175,7 @@ import Testing
         #expect(harness.target.ends.allSatisfy { $0.log.last?.hasPrefix("closed") == true })
     }
 
-    @Test("Typed commands are understood, or answered with an error")
-    func commands() throws {
+    @Test func `Typed commands are understood, or answered with an error`() throws {
         let understood: [(String, RelayCommand?)] = [
             ("", nil), ("  ", nil), ("cut", .cut(nil)), ("cut 3", .cut(3)), ("stall", .stall(.both, nil)),
             ("stall in 2", .stall(.incoming, 2)), ("release", .release(nil)),

@@ -181,8 +181,7 @@ import Testing
         PeerMapText(map: map).lines.map { $0.text(colours: false) }
     }
 
-    @Test("shows each conversation twice in its table, and says over what how many run")
-    func table() {
+    @Test func `shows each conversation twice in its table, and says over what how many run`() {
         var map = Self.mesh(3)
         map.add(PeerMap.Node(id: Self.ids[3], name: "Far", isFull: true))
         map.add(.over(scheme: "via", carrier: Self.ids[1]), of: Self.ids[0], with: Self.ids[3])
@@ -202,8 +201,7 @@ import Testing
         #expect(lines.contains("t over tcp   b over bluetooth   v through another peer   . not connected"))
     }
 
-    @Test("names the members of a mesh that are not connected, but not peers that are in no mesh")
-    func missing() {
+    @Test func `names the members of a mesh that are not connected, but not peers that are in no mesh`() {
         var map = PeerMap()
         for index in 0..<3 {
             map.add(PeerMap.Node(id: Self.ids[index], name: "P\(index)", isMember: index < 2))
@@ -214,8 +212,7 @@ import Testing
         #expect(text(map).contains { $0.hasPrefix("? over an unknown transport") })
     }
 
-    @Test("of 64 fits into a hundred columns, and lists no more than twenty exceptions of a sort")
-    func large() {
+    @Test func `of 64 fits into a hundred columns, and lists no more than twenty exceptions of a sort`() {
         var map = Self.mesh(64)
         #expect(text(map).allSatisfy { $0.utf8.count <= 120 })
         #expect(text(map)[2...65].allSatisfy { Line($0).columns <= 120 })
@@ -225,8 +222,8 @@ import Testing
         #expect(text(map).last?.hasPrefix("and ") == true)
     }
 
-    @Test("takes what either end says of a conversation, and reports what has changed since the last map")
-    func changes() {
+    @Test
+    func `takes what either end says of a conversation, and reports what has changed since the last map`() {
         let (a, b, c) = (Self.ids[0], Self.ids[1], Self.ids[2])
         var first = PeerMap()
         for id in [a, b, c] { first.add(PeerMap.Node(id: id, name: id.short)) }

@@ -151,10 +151,9 @@ import Testing
 
 /// Tests that a histogram needs a fixed amount of memory and still reports correct values.
 @Suite(.callsPrograms) struct HistogramTests {
-    @Test(
-        "Percentiles are within 1.6 % of the nearest rank, and the ends and the mean are exact",
-        arguments: 0..<20)
-    func percentiles(seed: UInt64) {
+    @Test(arguments: 0..<20)
+    func `Percentiles are within 1.6 % of the nearest rank, and the ends and the mean are exact`(seed: UInt64)
+    {
         var chance = SeededGenerator(seed: seed)
         let greatest = Int64(1) << Int64.random(in: 0...41, using: &chance)
         let spans = (0..<Int.random(in: 1...500, using: &chance)).map { _ in
@@ -176,8 +175,7 @@ import Testing
         #expect(histogram.count == spans.count)
     }
 
-    @Test("The bars contain every value, side by side", arguments: 0..<20)
-    func bars(seed: UInt64) {
+    @Test(arguments: 0..<20) func `The bars contain every value, side by side`(seed: UInt64) {
         var chance = SeededGenerator(seed: seed)
         var histogram = LogLinearHistogram()
         for _ in 0..<200 { histogram.add(nanoseconds: Int64.random(in: 0...1 << 30, using: &chance)) }
@@ -190,8 +188,7 @@ import Testing
         }
     }
 
-    @Test("Without values there are no results; negative values and values above an hour are kept")
-    func ends() {
+    @Test func `Without values there are no results; negative values and values above an hour are kept`() {
         var histogram = LogLinearHistogram()
         #expect(
             histogram.percentile(0.5) == nil && histogram.mean == nil && histogram.bars(atMost: 5).isEmpty)
@@ -202,8 +199,7 @@ import Testing
         #expect(histogram.bars(atMost: 3).map(\.count).reduce(0, +) == 2)
     }
 
-    @Test("Jitter is the mean absolute difference between each round trip and the one before")
-    func jitter() {
+    @Test func `Jitter is the mean absolute difference between each round trip and the one before`() {
         var record = RoundTripRecord()
         #expect(record.jitter == 0 && record.json == .null && record.statistics.isEmpty)
         for milliseconds in [10, 12, 9, 9] { record.add(.milliseconds(milliseconds)) }
@@ -211,8 +207,7 @@ import Testing
         #expect(record.statistics.first == "min 9.000 ms, mean 10.00 ms, max 12.00 ms, jitter 1.667 ms")
     }
 
-    @Test("A threshold is missed only by a value above it")
-    func thresholds() {
+    @Test func `A threshold is missed only by a value above it`() {
         var tally = PingTally()
         for number in 1...100 {
             tally.send()

@@ -190,15 +190,15 @@ struct ForeignLibrary {
         ),
     ]
 
-    @Test("that is an unusable library", arguments: wrong)
-    func library(_ defines: [String: String], _ expected: [String]) throws {
+    @Test(arguments: wrong) func `that is an unusable library`(
+        _ defines: [String: String], _ expected: [String]
+    ) throws {
         try ForeignLibrary(defines: defines).build(to: path)
         let words = try refusal()
         for expected in expected { #expect(words.contains(expected), "\(words)") }
     }
 
-    @Test("that is not a library")
-    func noLibrary() throws {
+    @Test func `that is not a library`() throws {
         for content in ["", "a text of some length, which nobody will take for a library, whatever its name"]
         {
             try write(Array(content.utf8)[...])
@@ -211,8 +211,7 @@ struct ForeignLibrary {
         #expect(try refusal(of: BuiltPrograms.path(of: "nigh")).contains("it cannot be loaded: "))
     }
 
-    @Test("that is cut off anywhere, and none of it runs")
-    func cutOff() throws {
+    @Test func `that is cut off anywhere, and none of it runs`() throws {
         try ForeignLibrary().build(to: path)
         #expect(try refusal().contains("provides no transport"))
         let whole = try bytes()
@@ -225,8 +224,7 @@ struct ForeignLibrary {
     }
 
     /// A damaged header can crash the loader and the program with it, so each is tried in a process of its own.
-    @Test("whose headers are damaged, unless that has no effect", arguments: 1...4)
-    func damagedHeaders(seed: Int) throws {
+    @Test(arguments: 1...4) func `whose headers are damaged, unless that has no effect`(seed: Int) throws {
         try ForeignLibrary().build(to: path)
         let whole = try bytes()
         let places = headers(of: whole)
@@ -258,8 +256,7 @@ struct ForeignLibrary {
 
     private func write(_ bytes: ArraySlice<UInt8>) throws { try Data(bytes).write(to: URL(filePath: path)) }
 
-    @Test("that other users may write, and none of it runs")
-    func writableByOthers() throws {
+    @Test func `that other users may write, and none of it runs`() throws {
         try ForeignLibrary().build(to: path)
         for mode: mode_t in [0o722, 0o720, 0o702] {
             chmod(path, mode)
@@ -286,8 +283,7 @@ struct ForeignLibrary {
         #expect(try refusal(of: "\(inner)/odd.so").contains("provides no transport"))
     }
 
-    @Test("that belongs to another user")
-    func foreignOwner() throws {
+    @Test func `that belongs to another user`() throws {
         try ForeignLibrary().build(to: path)
         // Only root can give a file away. Other users are as content with a file of root's as with their own.
         try #require(chown(path, 65_534, 65_534) == 0 || geteuid() != 0)

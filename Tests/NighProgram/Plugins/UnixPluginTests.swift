@@ -167,8 +167,7 @@ struct UnixPlugin {
         return call
     }
 
-    @Test("is cut off, and the rule is named", arguments: provoked)
-    func named(_ rule: ContractRule) throws {
+    @Test(arguments: provoked) func `is cut off, and the rule is named`(_ rule: ContractRule) throws {
         let call = try ping(rule)
         #expect(call.status != 0)
         let words = call.errors.filter { $0.contains("the transport broke the rule \"") }

@@ -56,8 +56,7 @@ import Testing
         #expect(better.contains("guides/why-not-found.html#n17-multicast-tcpmulticast"))
     }
 
-    @Test("Search finds first what people mean: words of other systems, beginnings, sentences")
-    func searches() throws {
+    @Test func `Search finds first what people mean: words of other systems, beginnings, sentences`() throws {
         let site = try Self.site.get()
         let page = "\(BuiltPackages.root)/Tests/NighProgram/Site/search.html"
         let document = try browse("file://\(page)?folder=file://\(site)")
@@ -69,8 +68,10 @@ import Testing
         #expect(partly.contains("guides/why-not-found.html#n17-multicast-tcpmulticast"))
     }
 
-    @Test("No page asks another host for anything, and without scripts the search page leads to the index")
-    func selfContained() throws {
+    @Test
+    func `No page asks another host for anything, and without scripts the search page leads to the index`()
+        throws
+    {
         let site = try Self.site.get()
         let requests = #/(?:src|action)="(?:https?:)?\/\/|<link[^>]*href="(?:https?:)?\/\/|@import|url\(/#
         let folder = try #require(FileManager.default.enumerator(atPath: site))
@@ -110,8 +111,7 @@ import Testing
         ("```swift\nimport Nigh\n\nfunc f(_ peer: Peer) { peer.noSuch() }\n```", "has no member 'noSuch'"),
     ]
 
-    @Test("Every kind of fault is reported, and nothing else")
-    func reports() throws {
+    @Test func `Every kind of fault is reported, and nothing else`() throws {
         let root = BuiltPackages.root
         let manager = FileManager.default
         for name in ["docs", "README.md", "CHANGELOG.md", "CONTRIBUTING.md"] {

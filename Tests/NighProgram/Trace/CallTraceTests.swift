@@ -119,8 +119,7 @@ distributed actor TracedTable: TracedBoard {
                 of: Dictionary(uniqueKeysWithValues: texts), from: "NighProgram/Trace/Snapshots/calls") == [])
     }
 
-    @Test("shows each record with the frame that ends it, wherever the bytes are cut")
-    func cut() throws {
+    @Test func `shows each record with the frame that ends it, wherever the bytes are cut`() throws {
         let bytes = [Self.play, Self.call(1, 5_000), Self.call(2)].flatMap(\.frame.bytes)
         for size in [1, 2, 3, 100, 2_047, 4_096, bytes.count] {
             var record = Self.actors()
@@ -137,8 +136,7 @@ distributed actor TracedTable: TracedBoard {
         }
     }
 
-    @Test("matches the schema as JSON")
-    func json() throws {
+    @Test func `matches the schema as JSON`() throws {
         var record = Self.actors()
         record.send(Self.play, Self.call(1, 3), over: 1, .outgoing)
         record.send(.answer(number: 1, .refused(.notAllowed, "")), .credit(9), over: 1, .incoming)
@@ -152,8 +150,7 @@ distributed actor TracedTable: TracedBoard {
         #expect(details["stream_name"].string == "@board" && details["stream_purpose"].string == "actors")
     }
 
-    @Test("has each call of a real conversation once, though its links are cut")
-    func real() throws {
+    @Test func `has each call of a real conversation once, though its links are cut`() throws {
         let (simulation, path) = (Simulation(), "\(folder.path)/real.nigh")
         let recorder = try LinkRecorder(path: path)
         simulation.start(on: "Puma") {

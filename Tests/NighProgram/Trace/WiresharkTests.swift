@@ -33,8 +33,9 @@ import Testing
         return (path, try user.run("trace \(record) --pcapng \(path) --json"))
     }
 
-    @Test("A record of an encrypted conversation becomes a capture in which every frame is dissected")
-    func recorded() throws {
+    @Test func `A record of an encrypted conversation becomes a capture in which every frame is dissected`()
+        throws
+    {
         let record = "\(user.folder.path)/a.nigh"
         try RecordedConversation.record(to: record)
         let (capture, call) = try self.capture(of: record)
@@ -61,9 +62,8 @@ import Testing
         #expect(rows[0][10].contains("accepted over tcp"))
     }
 
-    @Test(
-        "Packets beside a link are dissected, whole and with only their beginnings", arguments: [nil, 0, 7])
-    func packets(headLimit: Int?) throws {
+    @Test(arguments: [nil, 0, 7])
+    func `Packets beside a link are dissected, whole and with only their beginnings`(headLimit: Int?) throws {
         let record = "\(user.folder.path)/p.nigh"
         try RecordedPackets.write(to: record, headLimit: headLimit)
         let capture = try self.capture(of: record).path
@@ -96,8 +96,7 @@ import Testing
         #expect(rows[6][15].hasSuffix("packet 5, fragment (part 1 of 2 of message 7, 2 bytes, unordered)"))
     }
 
-    @Test("An unencrypted TCP conversation is reassembled and dissected, also in small pieces")
-    func overheard() throws {
+    @Test func `An unencrypted TCP conversation is reassembled and dissected, also in small pieces`() throws {
         let capture = "\(user.folder.path)/lo.pcapng"
         let nigh = "\(BuiltPrograms.path(of: "nigh")) \(RecordedConversation.trace) --security none"
         // In a network of its own, without other traffic. The capture has begun once its file exists.
@@ -156,8 +155,7 @@ import Testing
         return bytes.map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
     }
 
-    @Test("Nothing is said to be wrong with a frame of which only the beginning was recorded")
-    func beginnings() throws {
+    @Test func `Nothing is said to be wrong with a frame of which only the beginning was recorded`() throws {
         let hello = "00005001", kind = "00000A16", data = "00000A18"
         let capture = try capture([hello, kind, kind + "01", data, data + "0000", data + "00000001"])
         let rows = try fields("_ws.expert.message _ws.col.Info", of: capture)
@@ -217,8 +215,7 @@ import Testing
         #expect(rows.prefix(7).allSatisfy { !$0[5].contains("cut short") && !$0[5].contains("too many") })
     }
 
-    @Test("A frame that breaks the protocol is marked")
-    func violations() throws {
+    @Test func `A frame that breaks the protocol is marked`() throws {
         // USER0 packets with invalid frames: before a hello, cut short, of unknown types, a second hello.
         let frames: [(String, String)] = [
             ("0000010300", "a frame before the hello"),

@@ -66,15 +66,13 @@ private enum TraitsProgram {
 }
 
 @Suite("The traits of the package", .callsPrograms) struct TraitsTests {
-    @Test("are off by default, and nothing is fetched or resolved then")
-    func areOff() throws {
+    @Test func `are off by default, and nothing is fetched or resolved then`() throws {
         let scratch = "\(TraitsProgram.folder)-off"
         #expect(try TraitsProgram.dependencies(of: BuiltPackages.root, scratch: scratch) == [])
         #expect(!FileManager.default.fileExists(atPath: "\(BuiltPackages.root)/Package.resolved"))
     }
 
-    @Test("log and measure a session, and run it as a service that ends in good order")
-    func serve() throws {
+    @Test func `log and measure a session, and run it as a service that ends in good order`() throws {
         try TraitsProgram.run(TraitsProgram.assembly, [TraitsProgram.folder])
         let packages = try TraitsProgram.dependencies(
             of: TraitsProgram.folder, scratch: "\(TraitsProgram.folder)/.build")

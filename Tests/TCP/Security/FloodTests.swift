@@ -19,7 +19,7 @@ import Testing
     private static let residentGrowth = 4 << 20
 
     /// Runs in a process of its own, so that no other test uses descriptors.
-    @Test func tenThousandStrangersCostAConversationNothing() async {
+    @Test func `Ten thousand strangers cost a conversation nothing`() async {
         await #expect(processExitsWith: .success) { try Self.flood() }
     }
 

@@ -18,7 +18,7 @@ struct ForeignClientTests {
         try room.exchangeMessages(guest, host)
     }
 
-    @Test func opensslCompletesTheHandshakeUpToTheHello() throws {
+    @Test func `Openssl completes the handshake up to the hello`() throws {
         let room = Room()
         let host = try room.join("Host of all")
         let output = try ForeignClient.with(RawPeer.Credentials()) { files in
@@ -35,7 +35,7 @@ struct ForeignClientTests {
         try expectNewPeerConnects(room, host)
     }
 
-    @Test func aPeerBuiltOnlyOnLibsslConnectsAndExchangesMessages() throws {
+    @Test func `A peer built only on libssl connects and exchanges messages`() throws {
         let room = Room()
         let host = try room.join("Host")
         let credentials = RawPeer.Credentials()

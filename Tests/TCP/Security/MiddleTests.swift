@@ -10,7 +10,7 @@ import Testing
 /// `LinkSecurityTests` has what a link detects.
 struct MiddleTests {
     @Test(arguments: [true, false])
-    func anEncryptedAndAPlaintextSessionReportWhichSideEncrypts(callerEncrypts: Bool) throws {
+    func `An encrypted and a plaintext session report which side encrypts`(callerEncrypts: Bool) throws {
         let room = Room()
         // Repeated, because what each side is told must not depend on which side is faster.
         for _ in 0..<20 {
@@ -26,7 +26,7 @@ struct MiddleTests {
     /// Changes one bit in each of several links, behind the handshake and at another place each time, in
     /// one conversation after the other.
     @Test(arguments: [LinkSide.dialling, .accepting])
-    func aBitChangedInTransitCostsOnlyALink(from side: LinkSide) throws {
+    func `A bit changed in transit costs only a link`(from side: LinkSide) throws {
         let room = Room()
         // When the length of a record is changed, the other side waits for the rest, up to 16 KiB, until keep-alive has
         // sent that much, some 70 bytes at a time.

@@ -41,7 +41,7 @@ import Testing
         bytes.indices.contains { bytes[$0] == part[0] && bytes[$0...].starts(with: part) }
     }
 
-    @Test func onlyPrefacesAndHandshakeAreSentInPlaintext() throws {
+    @Test func `Only prefaces and handshake are sent in plaintext`() throws {
         let room = Room()
         let puma = try room.join("Puma the first")
         let lynx = try room.join("Lynx the second")

@@ -5,8 +5,10 @@ import Testing
 @testable import NighCore
 
 @Suite("A session and its guest, over WebSockets") struct WebSessionTests {
-    @Test("go on where they were after the connection has broken, and every message arrives exactly once")
-    func resumes() throws {
+    @Test
+    func `go on where they were after the connection has broken, and every message arrives exactly once`()
+        throws
+    {
         let place = try #require(HostWithGuest(pings: false))
         defer { place.stop() }
         let (host, guest) = (place.host, place.guest)
@@ -28,8 +30,7 @@ import Testing
         #expect((1...4).contains(cuts))
     }
 
-    @Test("end when the session sends the guest away, which does not come back")
-    func revoked() throws {
+    @Test func `end when the session sends the guest away, which does not come back`() throws {
         let place = try #require(HostWithGuest(pings: false))
         defer { place.stop() }
         place.host.session.revokeGuest(place.guestID)

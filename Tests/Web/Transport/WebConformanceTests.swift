@@ -34,10 +34,8 @@ import Testing
         return rig
     }
 
-    @Test(
-        "pipes of guests keep to the contract",
-        arguments: TransportConformance.checks.filter { !discovery.contains($0.name) })
-    func holds(_ check: ConformanceCheck) {
+    @Test(arguments: TransportConformance.checks.filter { !discovery.contains($0.name) })
+    func `pipes of guests keep to the contract`(_ check: ConformanceCheck) {
         let outcome = check.run { Self.rig() }
         #expect(outcome.isPassed, "\(outcome)")
     }

@@ -9,7 +9,7 @@ import Testing
     }
 
     @Test(arguments: [1, 2, 7, 100, 1_000, Int.max])
-    func bothSidesLearnTheOthersIdentity(split: Int) throws {
+    func `Both sides learn the others identity`(split: Int) throws {
         let pair = try ChannelPair(split: split)
         #expect(pair.dialling.provenPeer == nil && pair.accepting.provenPeer == nil)
         try pair.shakeHands()
@@ -21,7 +21,7 @@ import Testing
     }
 
     @Test(arguments: [0, 1, 100, 16_383, 16_384, 16_385, 32_768, 65_536, 100_000, 1 << 20])
-    func bytesArriveAsTheyWereSent(count: Int) throws {
+    func `Bytes arrive as they were sent`(count: Int) throws {
         let pair = try ChannelPair.established()
         let bytes = Self.pattern(count)
         #expect(try pair.exchange(bytes))
@@ -29,7 +29,7 @@ import Testing
         #expect(try pair.exchange(bytes))
     }
 
-    @Test func manySmallSlicesBecomeFewRecords() throws {
+    @Test func `Many small slices become few records`() throws {
         let pair = try ChannelPair.established()
         let slices = (0..<1_000).map { Self.pattern($0 % 90, seed: $0) }
         let count = slices.reduce(0) { $0 + $1.count }
@@ -39,7 +39,7 @@ import Testing
         #expect(pair.fromDialling.count - before == count + records * 22)
     }
 
-    @Test func payloadsAndKeysAreNotReadableOnTheWire() throws {
+    @Test func `Payloads and keys are not readable on the wire`() throws {
         let pair = try ChannelPair.established()
         let secret = Array("a secret that nobody else may read".utf8)
         _ = try pair.send([secret, [UInt8](repeating: 0, count: 100_000), secret])
@@ -56,7 +56,7 @@ import Testing
         bytes.indices.contains { bytes[$0] == part[0] && bytes[$0...].starts(with: part) }
     }
 
-    @Test func theEndIsReportedAndTheOtherDirectionContinues() throws {
+    @Test func `The end is reported and the other direction continues`() throws {
         let pair = try ChannelPair.established()
         pair.dialling.end(wire: &pair.toAccepting)
         #expect(!pair.toAccepting.isEmpty)
@@ -75,7 +75,7 @@ import Testing
         try pair.pump()
     }
 
-    @Test func anEndBeforeTheHandshakeSendsNothing() throws {
+    @Test func `An end before the handshake sends nothing`() throws {
         let pair = try ChannelPair()
         try pair.dialling.begin(wire: &pair.toAccepting)
         let before = pair.toAccepting.byteCount
@@ -84,7 +84,7 @@ import Testing
         #expect(throws: NighError.self) { try pair.send([[1]]) }
     }
 
-    @Test func keysAreRenewedBeforeTheirLimit() throws {
+    @Test func `Keys are renewed before their limit`() throws {
         let often = ChannelPair(
             try TLSContext(ChannelPair.dialler, recordsPerKey: 3), try TLSContext(ChannelPair.accepter))
         try often.shakeHands()
@@ -101,7 +101,7 @@ import Testing
         channel.keyingMaterial(label: label, context: context, count: 32)?.withBytes { Array($0) }
     }
 
-    @Test func onlyBothEndsComputeTheSameSecret() throws {
+    @Test func `Only both ends compute the same secret`() throws {
         let pair = try ChannelPair()
         #expect(secret(pair.dialling) == nil)
         try pair.shakeHands()
@@ -113,7 +113,7 @@ import Testing
         #expect(secret(try ChannelPair.established().dialling) != ours, "another handshake, another secret")
     }
 
-    @Test func aManInTheMiddleGivesEachSideAnotherSecret() throws {
+    @Test func `A man in the middle gives each side another secret`() throws {
         let middle = try TLSContext(.ephemeral(seed: 66))
         let left = ChannelPair(try TLSContext(ChannelPair.dialler), middle)
         let right = ChannelPair(middle, try TLSContext(ChannelPair.accepter))
@@ -123,7 +123,7 @@ import Testing
         #expect(left.dialling.provenPeer == middle.peerID && right.accepting.provenPeer == middle.peerID)
     }
 
-    @Test func manyChannelsShareTheMemoryOfAFew() throws {
+    @Test func `Many channels share the memory of a few`() throws {
         let context = try TLSContext(ChannelPair.dialler)
         let other = try TLSContext(ChannelPair.accepter)
         let count = TLSContext.activeChannelLimit * 2 + 1
@@ -148,7 +148,7 @@ import Testing
         #expect(other.activeChannelCount == 0)
     }
 
-    @Test func slicesInUseAreNotOverwritten() throws {
+    @Test func `Slices in use are not overwritten`() throws {
         let pair = try ChannelPair.established()
         var kept: [(ByteSlice, UInt8)] = []
         for number in 0..<UInt8(100) {
@@ -161,7 +161,7 @@ import Testing
         for (slice, number) in kept { #expect(slice.bytes.allSatisfy { $0 == number }) }
     }
 
-    @Test func foreignErrorsInTheErrorQueueAreIgnored() throws {
+    @Test func `Foreign errors in the error queue are ignored`() throws {
         let pair = try ChannelPair.established()
         // A call of libcrypto that fails, as another part of the program may have made it.
         #expect(PEM_read_bio_X509(nil, nil, nil, nil) == nil)

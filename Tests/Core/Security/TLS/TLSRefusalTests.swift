@@ -143,7 +143,7 @@ extension LinkSide {
     /// The handshake's own signature covers the certificate; the signature inside proves nothing more, so it is not
     /// validated.
     @Test(arguments: [LinkSide.dialling, .accepting], [false, true])
-    func aPeerThatFollowsTheRulesIsAccepted(side: LinkSide, isSignedByAnother: Bool) throws {
+    func `A peer that follows the rules is accepted`(side: LinkSide, isSignedByAnother: Bool) throws {
         let other = RawPeer.key(EVP_PKEY_ED25519)
         defer { EVP_PKEY_free(other) }
         let credentials = RawPeer.Credentials(signer: isSignedByAnother ? other : nil)
@@ -164,7 +164,7 @@ extension LinkSide {
     }
 
     @Test(arguments: [(EVP_PKEY_RSA, "rsaEncryption"), (EVP_PKEY_EC, "id-ecPublicKey")])
-    func anotherKindOfKeyInACertificateIsRefused(kind: Int32, name: String) {
+    func `Another kind of key in a certificate is refused`(kind: Int32, name: String) {
         let credentials = RawPeer.Credentials(RawPeer.key(kind))
         let refusal = #expect(throws: TLSCertificate.Refusal.self) {
             try Self.peer(of: credentials.certificate, now: 1_000_000_000)
@@ -175,7 +175,7 @@ extension LinkSide {
         }
     }
 
-    @Test func ownCertificatesAreAlwaysValidAndRevealNothing() throws {
+    @Test func `Own certificates are always valid and reveal nothing`() throws {
         let certificate = try #require(TLSCertificate.selfSigned(Self.own.keyPair))
         defer { X509_free(certificate) }
         for now in [1, 1_000_000_000, 5_000_000_000, 250_000_000_000] {
@@ -189,7 +189,7 @@ extension LinkSide {
         #expect(i2d_X509(certificate, nil) == i2d_X509(other, nil))
     }
 
-    @Test func aWrongPeerDoesNotSeeTheCertificate() throws {
+    @Test func `A wrong peer does not see the certificate`() throws {
         let credentials = RawPeer.Credentials()
         let raw = RawPeer(.accepting, credentials)
         let expected = Identity.ephemeral(seed: 9).peerID
@@ -200,7 +200,7 @@ extension LinkSide {
         #expect(raw.failure?.contains("bad certificate") == true)
     }
 
-    @Test func aRefusedCertificateIsReportedAfterTheHandshake() throws {
+    @Test func `A refused certificate is reported after the handshake`() throws {
         let raw = RawPeer(.accepting) { context in
             SSL_CTX_set_verify(context, SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, nil)
             SSL_CTX_set_cert_verify_callback(
@@ -224,7 +224,7 @@ extension LinkSide {
         (120, "the other side speaks TLS, but not for Nigh"),
         (200, "the other side ended the link: alert 200"),
     ])
-    func anAlertInsteadOfAHandshakeIsReportedAsText(alert: UInt8, words: String) throws {
+    func `An alert instead of a handshake is reported as text`(alert: UInt8, words: String) throws {
         let channel = try channel(.dialling)
         var wire = ByteQueue()
         var plain = ByteQueue()

@@ -38,7 +38,7 @@ import Testing
         return pair
     }
 
-    @Test func aTicketShortensTheNextHandshakeAndProvesTheSamePeers() throws {
+    @Test func `A ticket shortens the next handshake and proves the same peers`() throws {
         let full = try dial(accepter, nil, expected: accepterID)
         let short = try dial(accepter, ticket(), expected: accepterID)
         #expect(!full.dialling.wasResumed && short.dialling.wasResumed)
@@ -49,7 +49,7 @@ import Testing
         #expect(next.dialling.wasResumed)
     }
 
-    @Test func aTicketOutlivesALinkThatBroke() throws {
+    @Test func `A ticket outlives a link that broke`() throws {
         var pair: ChannelPair? = ChannelPair(dialler, accepter)
         try pair?.shakeHands()
         try pair?.sendTicket()
@@ -63,14 +63,14 @@ import Testing
         #expect(try dial(accepter, ticket, expected: accepterID).dialling.wasResumed)
     }
 
-    @Test func aTicketIsValidOnce() throws {
+    @Test func `A ticket is valid once`() throws {
         let ticket = try ticket()
         let copy = ticket
         #expect(try dial(accepter, ticket, expected: accepterID).dialling.wasResumed)
         #expect(try !dial(accepter, copy, expected: accepterID).dialling.wasResumed)
     }
 
-    @Test func aTicketOfAnotherPeerIsNeverUsed() throws {
+    @Test func `A ticket of another peer is never used`() throws {
         let third = try TLSContext(.ephemeral(seed: 3))
         let ticket = try ticket()
         #expect(try !dial(third, ticket, expected: third.peerID).dialling.wasResumed)
@@ -78,7 +78,7 @@ import Testing
         #expect(try dial(accepter, ticket, expected: accepterID).dialling.wasResumed, "it is still there")
     }
 
-    @Test func theDialledPeerIsCheckedAfterAResumptionToo() throws {
+    @Test func `The dialled peer is checked after a resumption too`() throws {
         let session = try #require(try ticket().take())
         let other = Identity.ephemeral(seed: 3).peerID
         let mislabelled = ResumptionTicket(owning: session, peer: other)
@@ -88,7 +88,7 @@ import Testing
         #expect(!pair.dialling.isEstablished && pair.dialling.provenPeer == nil)
     }
 
-    @Test func anUnknownOrOldTicketMeansAFullHandshake() throws {
+    @Test func `An unknown or old ticket means a full handshake`() throws {
         let restarted = try TLSContext(ChannelPair.accepter)
         #expect(try !dial(restarted, ticket(), expected: accepterID).dialling.wasResumed)
         let session = try #require(try ticket().take())
@@ -100,7 +100,7 @@ import Testing
         #expect(try !dial(accepter, ticket(), expected: accepterID).dialling.wasResumed)
     }
 
-    @Test func ticketsOfOldKeysMeanAFullHandshake() throws {
+    @Test func `Tickets of old keys mean a full handshake`() throws {
         let ticket = try ticket()
         let another = try self.ticket()
         accepter.rotateTicketKeys()
@@ -110,7 +110,7 @@ import Testing
         #expect(try dial(accepter, self.ticket(), expected: accepterID).dialling.wasResumed)
     }
 
-    @Test func noEarlyDataIsEverOffered() throws {
+    @Test func `No early data is ever offered`() throws {
         let session = try #require(try ticket().take())
         defer { SSL_SESSION_free(session) }
         #expect(SSL_SESSION_get_max_early_data(session) == 0)

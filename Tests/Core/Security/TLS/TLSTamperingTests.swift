@@ -13,7 +13,7 @@ import Testing
     }
 
     @Test(arguments: [LinkSide.dialling, .accepting])
-    func changedBytesOfTheHandshakeAreDetected(side: LinkSide) throws {
+    func `Changed bytes of the handshake are detected`(side: LinkSide) throws {
         let clean = ChannelPair(dialler, accepter)
         try clean.shakeHands()
         let count = (side == .dialling ? clean.fromDialling : clean.fromAccepting).count
@@ -42,7 +42,7 @@ import Testing
         if case .insecure = cause { true } else { false }
     }
 
-    @Test func changedBytesOfARecordAreDetected() throws {
+    @Test func `Changed bytes of a record are detected`() throws {
         let length = try ChannelPair.established().sealed([UInt8](repeating: 7, count: 40)).count
         for position in 0..<length {
             let pair = ChannelPair(dialler, accepter)
@@ -74,7 +74,7 @@ import Testing
         }
     }
 
-    @Test func recordsBeforeADamagedOneAreDelivered() throws {
+    @Test func `Records before a damaged one are delivered`() throws {
         let pair = try ChannelPair.established()
         let good = try pair.sealed([1, 2, 3]) + pair.sealed([4])
         var damaged = try pair.sealed([5])
@@ -84,7 +84,7 @@ import Testing
         #expect(pair.readByAccepting.bytes == [1, 2, 3, 4])
     }
 
-    @Test func aPartialRecordYieldsNoBytes() throws {
+    @Test func `A partial record yields no bytes`() throws {
         let pair = try ChannelPair.established()
         #expect(pair.accepting.heldByteCount == 0)
         let record = try pair.sealed([UInt8](repeating: 1, count: 1_000))
@@ -99,7 +99,7 @@ import Testing
     }
 
     @Test(arguments: [LinkSide.dialling, .accepting], [false, true])
-    func nonsenseIsRefused(side: LinkSide, afterHandshake: Bool) throws {
+    func `Nonsense is refused`(side: LinkSide, afterHandshake: Bool) throws {
         var generator = SeededGenerator(seed: 5)
         for round in 0..<200 {
             let pair = ChannelPair(dialler, accepter)
@@ -125,7 +125,7 @@ import Testing
     }
 
     @Test(arguments: [LinkSide.dialling, .accepting])
-    func anEndlessHandshakeIsAborted(side: LinkSide) throws {
+    func `An endless handshake is aborted`(side: LinkSide) throws {
         let context = try TLSContext(ChannelPair.accepter)
         let channel = TLSChannel(context, side: side, expected: nil, ticket: nil)
         var plain = ByteQueue()
