@@ -30,7 +30,7 @@ func listen() async throws -> [Int] {
 
 @Suite("The ticker")
 struct TickerTests {
-    @Test func `is heard whole, although the link breaks and the device is away`() throws {
+    @Test func `is heard whole, although the link breaks`() throws {
         let simulation = Simulation()
         simulation.start(on: "Clock") { try await tick(30) }
         let hearing = simulation.start(on: "Radio") { try await listen() }

@@ -83,9 +83,9 @@ import Testing
     }
 
     @Test func `is what docs/reference/PROTOCOL.md shows, section 4.7`() throws {
-        let shown = try ProtocolPage().block(in: "4.7").map { line in
-            [UInt8](hexadecimal: line.split(separator: " ").last?.description ?? "")
-        }
+        let words = try ProtocolPage().section("4.7").compactMap { $0.split(separator: " ").last }
+        let shown = words.filter { $0.count > 20 && $0.allSatisfy(\.isHexDigit) }
+            .map { [UInt8](hexadecimal: String($0)) }
         let kinds: [DatagramProtection] = [.aes128, .aes256, .chaCha20, .checksum]
         let content: [UInt8] = [3, 0] + "hello".utf8
         let sealed = kinds.flatMap { kind in

@@ -20,7 +20,7 @@ struct ProtocolPage {
     }
 
     /// The lines from the heading that contains `heading` to the next one.
-    private func section(_ heading: String) throws -> ArraySlice<Substring> {
+    func section(_ heading: String) throws -> ArraySlice<Substring> {
         guard let start = lines.firstIndex(where: { $0.hasPrefix("#") && $0.contains(heading) }) else {
             throw Missing(what: heading)
         }
