@@ -2,7 +2,7 @@ import Foundation
 
 /// Texts that tests compare with files of this repository, so that a change of a text shows in its diff.
 ///
-/// `NIGH_RENEW_SNAPSHOTS=1 make test TEST_ARGUMENTS="--filter NAME"` writes the files anew, for the tests with that name.
+/// `NIGH_RENEW_SNAPSHOTS=1 make test TEST_ARGUMENTS="--filter NAME"` writes the files of the tests with that name anew.
 package enum Snapshots {
     private static let isRenewal = ProcessInfo.processInfo.environment["NIGH_RENEW_SNAPSHOTS"] != nil
 

@@ -84,7 +84,7 @@ import Testing
         var pings: [Answer<Duration>] = []
         for _ in 0..<50 {
             do throws(NighError) {
-                for _ in 0..<100 {
+                for _ in 0..<200 {
                     let message = [UInt8](repeating: UInt8(accepted & 0xFF), count: size)
                     try puma.session.trySend(message, to: lynx.id, .reliable(lane))
                     accepted += 1

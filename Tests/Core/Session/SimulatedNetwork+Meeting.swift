@@ -94,7 +94,7 @@ extension SessionProbe {
         session.driver.flushSoon()
     }
 
-    /// Sends blocks of 100 kB on the bulk lane to another session until there is no room for more. Returns how many were taken.
+    /// Sends blocks of 100 kB on the bulk lane to another session until there is no room. Returns how many were taken.
     @discardableResult
     func fill(_ other: SessionProbe) -> Int {
         let block = ByteSlice([UInt8](repeating: 1, count: 100_000))

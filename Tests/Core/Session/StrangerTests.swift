@@ -192,7 +192,7 @@ import Testing
     @Test func `An idle verified peer is closed to make room and gets the reason`() throws {
         let door = try Door(places: 3)
         let (peer, proven) = try door.provenPeer()
-        #expect(door.openPipes(3, speaking: true).count == 3)
+        for _ in 0..<3 { #expect(door.openPipes(1, speaking: true).count == 1) }
         #expect(proven.purpose == .finished)
         door.exchange(peer, proven)
         #expect(peer.end?.code == .tooManyLinks)

@@ -7,7 +7,7 @@ import Testing
 @testable import NighTCP
 @testable import NighWeb
 
-/// A transport for guests on the loopback interface, on a loop that runs by itself, and the pipes that guests open. Both
+/// A transport for guests on loopback, on a loop that runs by itself, and the pipes that guests open. Both
 /// end with this object, which its browsers keep. Work on the loop gets the transport, and does not keep the server.
 final class Server {
     private let loop = UVEventLoop()
