@@ -3,6 +3,8 @@ import NighCore
 import Testing
 
 /// A table whose peers are played by a test.
+///
+/// The file is long because every rule of the table is tested on this one scene.
 struct Scene {
     var table: IntroductionTable
     var now = Moment(nanoseconds: 0)

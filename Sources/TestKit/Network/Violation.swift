@@ -1,6 +1,6 @@
 /// A broken rule: which one, and how.
 package struct Violation: Equatable, Sendable {
-    /// What must always hold, whatever happens to wires and programs.
+    /// The rules that hold in every network, also while wires break and programs die.
     package enum Rule: String, Sendable, CaseIterable {
         /// A reliable message arrives once.
         case exactlyOnce = "exactly once"
@@ -33,7 +33,7 @@ package struct Violation: Equatable, Sendable {
         case endurance
         /// The network comes to rest.
         case progress
-        /// A peer is a member of a group only where neither of the two refuses the other, and is told who refuses it.
+        /// Two peers meet in a group only if neither refuses the other. A refused peer is told who refused it.
         case refusals
         /// Two peers are paired only after both users have confirmed the same digits.
         case pairing

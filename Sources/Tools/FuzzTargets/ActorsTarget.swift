@@ -12,7 +12,7 @@ import Synchronization
 ///
 /// `@unchecked Sendable`: everything happens on one virtual loop.
 final class ActorsTarget: @unchecked Sendable {
-    /// What an honest peer says, from which a hostile one makes other things.
+    /// The words of an honest peer. A hostile peer changes them.
     struct Material {
         /// The methods as they are named to peers, of all actors of the program.
         var methods: [String] = []
@@ -299,7 +299,7 @@ private final class CallRecorder: ActorHost, @unchecked Sendable {
     func sessionDidClose() {}
 }
 
-/// What a hostile peer does with the calls that it gets, and with the streams that are opened to it.
+/// A hostile peer: it answers calls as the input says, and takes the streams that are opened to it.
 ///
 /// `@unchecked Sendable`: used on one virtual loop.
 private final class HostilePeer: ActorHost, @unchecked Sendable {

@@ -3,7 +3,7 @@ import NighCore
 import NighMDNS
 import NighSerial
 
-/// What networks, devices and serial lines announce.
+/// Targets for the announcements of networks, devices and serial lines.
 enum Discovery {
     // MARK: Records of DNS
 
@@ -123,8 +123,8 @@ enum Discovery {
 
     // MARK: Services of Bluetooth devices
 
-    /// What a device answers when it is asked about its services. The search must end in bounded time, and the records
-    /// that it finds must be possible ones.
+    /// A device's answers to a search for its services. The search must end in bounded time, and the records that it
+    /// finds must be possible ones.
     static func services(_ input: inout Input) throws {
         let part = 1 + input.number(below: 700)
         var edits = Input(input.bytes(6))

@@ -29,7 +29,7 @@ enum Files {
         }
         let files = MemoryFiles(contents, pipes: input.isUsual(oneIn: 6) ? [] : [0])
         let disk = MemoryDisk()
-        // What an earlier transfer has left, sometimes of other files.
+        // The rest of an earlier transfer, sometimes of other files.
         var keptBefore: Set<String> = []
         for (item, bytes) in zip(files.items, files.contents) where item.kind == .file {
             switch input.number(below: 6) {
@@ -51,7 +51,7 @@ enum Files {
     private static func play(
         _ outgoing: OutgoingFiles, _ incoming: IncomingFiles, _ disk: MemoryDisk, _ input: inout Input
     ) throws {
-        // What is on its way to the sender, and to the receiver.
+        // The bytes on their way to the sender, and to the receiver.
         var queues: [[[UInt8]]] = [[], []]
         var hasEnded = [false, false]
         var turns = 0

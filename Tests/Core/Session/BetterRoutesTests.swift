@@ -5,6 +5,9 @@ import Testing
 @testable import NighCore
 
 /// Tests that a conversation continues over the remaining route, and returns to a better one once that works again.
+///
+/// All moves of a conversation are in this one file, although it is long, because they share the two wires and their
+/// faults.
 @Suite struct BetterRoutesTests {
     private let network = SimulatedNetwork.withTwoWires()
 

@@ -11,8 +11,10 @@ import Testing
 
 /// Plays the examples of docs/reference/PROTOCOL.md with both sides, byte for byte, and compares its tables with the
 /// code.
+///
+/// The file is long because the page is one, and a reader looks for its examples in one place.
 @Suite struct ProtocolPageTests {
-    /// What two sides have said to each other, in order.
+    /// The bytes that two sides have sent each other, in order.
     private typealias Said = [(isDialling: Bool, bytes: [UInt8])]
 
     private let page: ProtocolPage
