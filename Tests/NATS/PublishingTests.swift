@@ -43,6 +43,16 @@ import Testing
         #expect(sender.wait(within: 5) { sender.unanswered == ["nigh.answers.7"] })
     }
 
+    @Test func `Of packets that come at once, those of the earliest subscription are delivered first`() {
+        let subjects = (0..<20).map { "nigh.\($0)" }
+        for subject in subjects { #expect(receiver.subscribe(to: subject)) }
+        sender.onLoop { [sender] in
+            for subject in subjects { sender.connection.publish([1], to: subject, answers: nil) }
+        }
+        #expect(receiver.wait { receiver.packets.count == subjects.count })
+        #expect(receiver.monitor.read { receiver.packets.map(\.subject) } == subjects)
+    }
+
     @Test
     func `A client does not receive what it publishes itself, or anything under a subject that it has left`()
     {

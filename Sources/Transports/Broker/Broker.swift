@@ -4,7 +4,8 @@ import NighCore
 /// subjects that it subscribes to.
 ///
 /// Packets of one publisher under one subject arrive in the order in which they were published, or not at all: a broker
-/// loses packets when a connection to it breaks.
+/// loses packets when a connection to it breaks. Of packets that come at once for several subscriptions, those of the
+/// earliest subscription are delivered first.
 ///
 /// ## The contract, for every member
 /// - `start` is called first and once, `shutdown` last and once.

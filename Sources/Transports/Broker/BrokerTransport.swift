@@ -343,6 +343,7 @@ extension BrokerTransport: BrokerEvents {
         isConnected = true
         problem = nil
         pipes.connected(limits)
+        // First, so that a session's answer never comes after its goodbye, which would bring it back.
         broker.subscribe(to: subjects.at(place, "*"))
         if let advertisement { beginAdvertising(advertisement) }
         if let browsed { beginBrowsing(browsed) }

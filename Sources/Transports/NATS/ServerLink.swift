@@ -42,7 +42,8 @@ final class ServerLink: @unchecked Sendable {
     /// The library's connection; nil before it is made, and after it is released.
     private var connection: OpaquePointer?
     private(set) var socket: Int32 = -1
-    private var subscriptions: [String: Subscription] = [:]
+    /// In the order in which they were made.
+    private var subscriptions: [Subscription] = []
     private var reports: [String: OpaquePointer] = [:]
     /// Messages whose packets were handed over. The library frees them on a thread of its own, so it gets many at once,
     /// but never all: the allocator would give their memory back to the system, and take it anew for the next ones.
@@ -60,8 +61,8 @@ final class ServerLink: @unchecked Sendable {
     /// of its own would do so, and waking a thread takes longer than all else that is done with a packet.
     private struct Subscription {
         let pointer: OpaquePointer
-        /// The subject, unless it has a wildcard.
-        let subject: String?
+        let subject: String
+        let hasWildcard: Bool
     }
 
     /// - Parameter thread: the client's thread, which is the caller's.
@@ -278,14 +279,14 @@ final class ServerLink: @unchecked Sendable {
         }
     }
 
-    /// Reads once what has come, and hands over the packets. Call it when the socket is readable. Returns the number of
-    /// bytes in these packets.
+    /// Reads once what has come, and hands over the packets, those of the earliest subscription first. Call it when the
+    /// socket is readable. Returns the number of bytes in these packets.
     @discardableResult
     func read() -> Int {
         guard let connection else { return 0 }
         library.pointee.Connection_ProcessReadEvent(connection)
         defer { inbox.deliverPackets() }
-        return subscriptions.values.reduce(0) { count, subscription in count + takePackets(of: subscription) }
+        return subscriptions.reduce(0) { count, subscription in count + takePackets(of: subscription) }
     }
 
     private func takePackets(of subscription: Subscription) -> Int {
@@ -302,8 +303,9 @@ final class ServerLink: @unchecked Sendable {
                     start: library.pointee.Msg_GetData(message),
                     count: Int(library.pointee.Msg_GetDataLength(message))),
                 // A new string would be an allocation for every packet.
-                subject: subscription.subject
-                    ?? library.pointee.Msg_GetSubject(message).map { String(cString: $0) } ?? "",
+                subject: subscription.hasWildcard
+                    ? library.pointee.Msg_GetSubject(message).map { String(cString: $0) } ?? ""
+                    : subscription.subject,
                 answers: library.pointee.Msg_GetReply(message).map { String(cString: $0) }.map(
                     NobodyReports.answers),
                 of: number)
@@ -346,14 +348,14 @@ final class ServerLink: @unchecked Sendable {
     }
 
     func subscribe(to subject: String) {
-        guard let connection, subscriptions[subject] == nil else { return }
+        guard let connection, !subscriptions.contains(where: { $0.subject == subject }) else { return }
         var pointer: OpaquePointer?
         let status = library.pointee.Connection_SubscribeSync(&pointer, connection, subject)
         guard status == NATS_OK, let pointer else {
             return fail(NATSProblem.library("\(statusText(status)), subscribing to \(subject)", server))
         }
         let hasWildcard = subject.utf8.last.map { $0 == 0x2A || $0 == 0x3E } == true
-        subscriptions[subject] = Subscription(pointer: pointer, subject: hasWildcard ? nil : subject)
+        subscriptions.append(Subscription(pointer: pointer, subject: subject, hasWildcard: hasWildcard))
         // No more waits there than is read at once.
         _ = library.pointee.Subscription_SetPendingLimits(pointer, -1, -1)
     }
@@ -382,8 +384,8 @@ final class ServerLink: @unchecked Sendable {
     }
 
     func unsubscribe(from subject: String) {
-        guard let subscription = subscriptions.removeValue(forKey: subject) else { return }
-        library.pointee.Subscription_Destroy(subscription.pointer)
+        guard let index = subscriptions.firstIndex(where: { $0.subject == subject }) else { return }
+        library.pointee.Subscription_Destroy(subscriptions.remove(at: index).pointer)
     }
 
     /// Waits until the server has answered a question, for at most `timeout`. Returns nil if the connection has ended
@@ -428,11 +430,9 @@ final class ServerLink: @unchecked Sendable {
     /// Releases the connection, which is closed.
     func release() {
         _ = Self.links.withLock { $0.removeValue(forKey: number) }
-        for subscription in subscriptions.values {
-            library.pointee.Subscription_Destroy(subscription.pointer)
-        }
+        for subscription in subscriptions { library.pointee.Subscription_Destroy(subscription.pointer) }
         for subscription in reports.values { library.pointee.Subscription_Destroy(subscription) }
-        subscriptions = [:]
+        subscriptions = []
         reports = [:]
         destroyUsed(used.count)
         library.pointee.Connection_Destroy(connection)
