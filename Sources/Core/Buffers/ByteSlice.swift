@@ -87,8 +87,8 @@ public struct ByteSlice: Sendable {
         return true
     }
 
-    /// Makes the slice longer by what lies in `chunk` from `start` on. Returns false, and does nothing, unless that is
-    /// directly behind it.
+    /// Extends the slice by the bytes in `chunk` from `start` on. Returns false, and does nothing, unless they lie
+    /// directly behind the slice.
     mutating func extend(in chunk: Chunk, from start: Int) -> Bool {
         guard self.chunk === chunk, end == start else { return false }
         end = chunk.filled

@@ -51,7 +51,7 @@ public final class Chunk: @unchecked Sendable {
             return .allocate(byteCount: rawValue + capacity, alignment: Self.pageSize) + rawValue
         }
 
-        /// Returns what was allocated for a block of `capacity` bytes that begins at `base`.
+        /// Returns the allocation in which a block of `capacity` bytes begins at `base`.
         fileprivate static func block(
             of base: UnsafeMutableRawPointer, _ capacity: Int
         ) -> UnsafeMutableRawPointer {

@@ -1,7 +1,7 @@
-/// What carries packets beside a pipe: each arrives whole or not at all, perhaps late, in another order or twice.
+/// Sends and receives datagrams along a pipe: each arrives whole or not at all, perhaps late, out of order or twice.
 ///
-/// A transport that has such a way returns a port from ``Pipe/openDatagrams()``. The port belongs to that pipe: it is
-/// closed by the session, and by the pipe's end.
+/// A transport with datagrams returns a port from ``Pipe/openDatagrams()``. The port belongs to that pipe: it is closed
+/// by the session, and by the pipe's end.
 ///
 /// ## The contract, for every member
 /// - Everything happens on the transport's loop.
@@ -9,8 +9,8 @@
 /// - It never waits: a packet that cannot leave at once is dropped.
 /// - It sends to the host at the other end of the pipe, and to sources that have sent packets here, and to no other.
 public protocol DatagramPort: AnyObject {
-    /// What the other end has to know to send packets here, in the transport's own notation: at most 64 bytes. Empty if
-    /// the address of the pipe's end is enough. Packets pass a relay between the two ends only if it is empty.
+    /// Where the other end sends packets for this port, in the transport's own notation: at most 64 bytes. Empty if the
+    /// address of the pipe's end is enough. Packets pass a relay between the two ends only if it is empty.
     var place: [UInt8] { get }
 
     /// The length of the longest packet that the port can send and receive: at least 1,200 bytes.
@@ -35,7 +35,7 @@ public protocol DatagramPort: AnyObject {
     func close()
 }
 
-/// Receives what comes to a ``DatagramPort``. All calls come on the loop.
+/// Receives the packets of a ``DatagramPort``. All calls come on the loop.
 public protocol DatagramHandler: AnyObject {
     /// Delivers a packet, at least one byte. The handler may change the bytes, which are valid during the call.
     func datagramPort(
@@ -56,12 +56,12 @@ public struct DatagramSource: Hashable, Sendable {
     }
 }
 
-/// What became of a packet that was to be sent.
+/// The outcome of sending a packet.
 public enum DatagramOutcome: Hashable, Sendable {
     /// It has left.
     case sent
     /// It was dropped, because it could not leave at once.
     case dropped
-    /// It was dropped, because it is longer than what the way carries.
+    /// It was dropped, because it is longer than the network carries.
     case tooLong
 }

@@ -1,7 +1,7 @@
 /// A transport whose pipes are opened by guests: people with a browser, without a key pair, without encryption.
 ///
 /// A guest has proven to the transport that this session has invited it. The transport derives the guest's PeerID from
-/// what it has proven, so it can neither choose one nor take that of somebody else.
+/// this proof, so a guest can neither choose one nor take that of somebody else.
 package protocol GuestTransport: Transport {
     /// Makes an invitation for one guest, and passes it on as soon as the transport listens and knows the name of this
     /// machine. Passes on nil if it does not listen within some seconds. Called on the loop.
@@ -13,7 +13,7 @@ package protocol GuestTransport: Transport {
     /// The guests that may come back. Called on the loop.
     var guests: [Guest] { get }
 
-    /// Ends what a guest has open, and lets it in no more. Ignored if there is no such guest. Called on the loop.
+    /// Closes the pipes of a guest, and accepts no more of them. Ignored if there is no such guest. Called on the loop.
     func revoke(_ guest: PeerID)
 }
 

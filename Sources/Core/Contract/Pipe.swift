@@ -3,7 +3,7 @@
 /// ## The contract, for every member
 /// - Everything happens on the transport's loop: the calls to the pipe, and the pipe's calls to its handler.
 /// - The pipe **never calls its handler from inside a call** made to the pipe. It does so in a later turn.
-/// - What was written arrives whole, in order and unchanged, up to where the pipe breaks. Nothing else is promised. In
+/// - Written bytes arrive whole, in order and unchanged, up to where the pipe breaks. Nothing else is promised. In
 ///   particular, the boundaries between writes mean nothing.
 /// - After `close` returns, the pipe does not call its handler again, whatever still comes, except for `pipeDrained`.
 /// - The pipe releases its handler with the last call to it, with `close(.now)`, and when the transport is shut down.
@@ -18,14 +18,14 @@ public protocol Pipe: AnyObject {
     /// less while the pipe is backed up; the pipe calls its handler when that ends.
     var writableBytes: Int { get }
 
-    /// What has passed so far. After `close(.afterWriting)`, `bytesWaiting` is what is still to be sent.
+    /// The byte counts so far. After `close(.afterWriting)`, `bytesWaiting` counts the bytes that are still to be sent.
     var counters: PipeCounters { get }
 
     /// Sets the handler and begins to read. Called once, in the turn in which the pipe was opened.
     func start(handler: any PipeHandler)
 
     /// Takes all bytes out of `queue` and sends them, now or as soon as possible. It never blocks and never refuses:
-    /// what exceeds `writableBytes` is held in memory, so the caller checks `writableBytes` first. The pipe keeps
+    /// bytes beyond `writableBytes` are held in memory, so the caller checks `writableBytes` first. The pipe keeps
     /// slices by reference and releases them once they are sent. Ignored once the pipe has failed, whether or not the
     /// handler has been notified.
     func write(_ queue: inout ByteQueue)
@@ -37,29 +37,29 @@ public protocol Pipe: AnyObject {
     /// Continues reading after `pauseReading`.
     func resumeReading()
 
-    /// Opens a way for packets to the other end beside the pipe; nil if there is none. Called at most once, while the
-    /// pipe is open.
+    /// Opens the pipe's port for datagrams to the other end; nil if there are none. Called at most once, while the pipe
+    /// is open.
     func openDatagrams() -> (any DatagramPort)?
 
-    /// Ends the pipe. `.afterWriting` first sends what was written, in the background and for a bounded time, and then
-    /// calls `pipeDrained`. `.now` drops what was written and calls nothing. The second and later calls do nothing.
+    /// Ends the pipe. `.afterWriting` first sends the bytes that wait, in the background and for a bounded time, and
+    /// then calls `pipeDrained`. `.now` drops them and calls nothing. The second and later calls do nothing.
     func close(_ mode: PipeCloseMode)
 }
 
 extension Pipe {
-    /// Most pipes have nothing beside them.
+    /// Returns nil: most pipes have no datagrams.
     public func openDatagrams() -> (any DatagramPort)? { nil }
 }
 
 /// How a pipe is closed.
 public enum PipeCloseMode: Sendable {
-    /// Sends what was written before, for a bounded time, and then closes.
+    /// Sends the bytes that wait, for a bounded time, and then closes.
     case afterWriting
-    /// Closes at once and drops what waits.
+    /// Closes at once and drops the bytes that wait.
     case now
 }
 
-/// Receives what happens on a pipe, which passes itself as `pipe`. The session's links implement it; all calls come on
+/// Receives the reports of a pipe, which passes itself as `pipe`. The session's links implement it; all calls come on
 /// the loop.
 public protocol PipeHandler: AnyObject {
     /// Delivers received bytes, at least one. The handler may keep the slice for as long as it likes.

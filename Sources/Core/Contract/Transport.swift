@@ -10,7 +10,7 @@
 ///   that the session makes: it reports what a call brings about in a later turn (`EventLoop.execute`). Only `places`
 ///   may be answered at once.
 /// - Each event names the transport that reports it, and no other.
-/// - No call blocks. What takes time is begun, and its outcome is reported as an event.
+/// - No call blocks. A long operation is only begun, and its outcome is reported as an event.
 /// - Errors are `NighError`s with stage, cause and advice; `transport` is set to the scheme.
 /// - After `shutdown` returns, no event comes any more, neither from the transport nor from any pipe of it.
 ///
@@ -24,7 +24,7 @@ public protocol Transport: AnyObject, Sendable {
     /// be read on any thread.
     var scheme: String { get }
 
-    /// What this transport offers and costs, stated honestly. Constant; may be read on any thread.
+    /// The properties and costs of this transport, stated honestly. Constant; may be read on any thread.
     var capabilities: TransportCapabilities { get }
 
     /// Names the peer that the transport works for, and the identity that this peer acts for. A transport needs both if
@@ -38,11 +38,11 @@ public protocol Transport: AnyObject, Sendable {
     func start(on loop: any EventLoop, events: any TransportEvents)
 
     /// Listens for pipes and lets browsers find this session under `advertisement`, until `stopAdvertising`. Failures
-    /// are reported by `advertisingFailed`. Called again, it replaces what was advertised.
+    /// are reported by `advertisingFailed`. Called again, it replaces the advertisement.
     func advertise(_ advertisement: Advertisement)
 
-    /// Changes name, info and `isFull` of what is advertised, without closing the listener or a pipe. Ignored if
-    /// nothing is advertised.
+    /// Changes name, info and `isFull` of the advertisement, without closing the listener or a pipe. Ignored if nothing
+    /// is advertised.
     func updateAdvertisement(_ advertisement: Advertisement)
 
     /// Stops advertising: this session is no longer found, and no inbound pipes open. Pipes that are already open stay.
@@ -65,19 +65,19 @@ public protocol Transport: AnyObject, Sendable {
     /// unknown.
     func cancelDial(_ dial: DialID)
 
-    /// Returns what a person should know about this transport here and now, in the order in which it can break.
+    /// Returns a diagnosis of this transport here and now, for people, in the order in which it can break.
     func diagnose() -> [Diagnosis]
 
-    /// Finds the places that a dial of `address` would try, each of which can be dialled by itself: the addresses of a
-    /// name, or of a peer that was found. Calls `found` once, in a later turn or from inside the call, unless the
-    /// transport is shut down before. Fails if `address` is not a possible address.
+    /// Finds the places that a dial of `address` would try: the addresses of a name, or of a peer that was found. Each
+    /// can be dialled by itself. Calls `found` once, in a later turn or from inside the call, unless the transport is
+    /// shut down before. Fails if `address` is not a possible address.
     func places(
         behind address: TransportAddress,
         found: @escaping @Sendable (Result<[TransportAddress], NighError>) -> Void)
 
-    /// Returns whether to dial `address`, at which another peer says that a third one can be reached. Anything may be
-    /// there, so the answer is no for what that peer could not reach itself: this machine alone, or many at once.
-    /// Without an implementation the answer is yes.
+    /// Returns whether to dial `address`, which another peer has given as the address of a third one. Anything may be
+    /// there, so the answer is no for an address that the other peer could not reach itself: this machine alone, or
+    /// many at once. Without an implementation the answer is yes.
     ///
     /// - Parameter teller: the other end of the pipe to the peer that says so; nil if that pipe has no address.
     func mayDial(_ address: TransportAddress, toldAt teller: TransportAddress?) -> Bool
@@ -128,12 +128,12 @@ public protocol TransportEvents: AnyObject {
     /// Reports the addresses at which this side listens now. Empty when it no longer listens, as it must be once
     /// nothing is advertised.
     func listeningChanged(_ addresses: [TransportAddress], by transport: any Transport)
-    /// Reports that what the transport depends on came or went: an adapter was unplugged, a daemon restarted. While it
+    /// Reports that something the transport needs came or went: an adapter was unplugged, a daemon restarted. While it
     /// is down, none of the routes reported so far counts any more; each of them may be reported as found again.
     func transportChanged(_ condition: TransportCondition, by transport: any Transport)
 }
 
-/// Whether a transport has what it depends on.
+/// Whether a transport has everything that it needs.
 public enum TransportCondition: Hashable, Sendable {
     /// The transport can work.
     case up
@@ -153,7 +153,7 @@ public struct DialID: Hashable, Sendable {
     public init(number: UInt64) { self.number = number }
 }
 
-/// What a session lets others see of it before they connect.
+/// A session as others see it before they connect.
 public struct Advertisement: Hashable, Sendable {
     /// The service that is offered.
     public var service: ServiceName
@@ -185,7 +185,7 @@ public struct Advertisement: Hashable, Sendable {
     /// The PeerID that people know: the announced identity, or that of the peer's own key.
     package var knownID: PeerID { identity ?? peer }
 
-    /// The name for people. A session that acts for an identity beside others announces a number behind it.
+    /// The name for people. If several sessions act for one identity, each announces a number behind it.
     package var shownName: DisplayName { identity == nil ? name : name.withoutNumber }
 }
 
@@ -193,7 +193,7 @@ public struct Advertisement: Hashable, Sendable {
 public struct Sighting: Hashable, Sendable {
     /// The address to dial. There is one sighting per address.
     public var address: TransportAddress
-    /// What is advertised there.
+    /// The advertisement at that address.
     public var advertisement: Advertisement
     /// How good the route looks, from 0 (barely usable) to 1, if the transport can tell (signal strength).
     public var quality: Double?
@@ -206,7 +206,7 @@ public struct Sighting: Hashable, Sendable {
     }
 }
 
-/// What a transport offers and costs. Sizes and times are greater than zero.
+/// The properties and costs of a transport. Sizes and times are greater than zero.
 public struct TransportCapabilities: Hashable, Sendable {
     /// Whether the transport can carry unreliable messages apart from its byte stream.
     public var datagrams: Bool
@@ -237,7 +237,7 @@ public struct TransportCapabilities: Hashable, Sendable {
     }
 }
 
-/// One line of what a transport reports about itself: what was checked, the result, and what to do.
+/// One line of a transport's diagnosis of itself: the subject, the result, and the advice.
 public struct Diagnosis: Hashable, Sendable {
     /// How good or bad the result is.
     public enum Verdict: String, Hashable, Sendable {
@@ -249,10 +249,10 @@ public struct Diagnosis: Hashable, Sendable {
         case fail
     }
 
-    /// An ID for programs of what was checked, the same in every version: "adapter". No two lines of a transport share
+    /// The ID of the subject, for programs, the same in every version: "adapter". No two lines of a transport share
     /// one.
     public var id: String
-    /// What was checked: "adapter hci0".
+    /// The subject of the check: "adapter hci0".
     public var subject: String
     /// How good or bad the result is.
     public var verdict: Verdict

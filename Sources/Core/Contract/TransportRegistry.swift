@@ -1,13 +1,13 @@
 /// The transports that a program can choose from by name.
 ///
-/// A value: create a `TransportRegistry()`, register what the program has (the transports of this package and its own),
-/// and make transports from specs. It can be used on any thread.
+/// A value: create a `TransportRegistry()`, register the program's transports (those of this package and its own), and
+/// make transports from specs. It can be used on any thread.
 public struct TransportRegistry: Sendable {
     /// A transport that the registry can make.
     public struct Entry: Sendable {
         /// The scheme of the transport.
         public let scheme: String
-        /// What the transport is, in one line.
+        /// A description of the transport, in one line.
         public let summary: String
         /// The options that the transport takes, each with one line of explanation.
         public let options: [String: String]

@@ -1,8 +1,8 @@
 /// How fast packets may leave on a datagram path: a bucket that fills at a rate, and a rate that falls when packets are
 /// lost or delayed.
 ///
-/// A program that sends less than the path carries never notices it. One that sends more shares the path with the link
-/// beside it.
+/// A program that sends less than the path carries never notices it. One that sends more shares the network with the
+/// link.
 struct DatagramPace {
     /// Bytes a second.
     private(set) var rate = 2.5e6
@@ -21,13 +21,13 @@ struct DatagramPace {
     private static let mostRate = 4e9
     /// The bytes that may leave at once, however slow the path is.
     private static let leastBurst = 64e3
-    /// And the seconds of the rate that may.
+    /// The bytes that may leave at once on a faster path, in seconds at its rate.
     private static let burstTime = 0.02
     /// The share of packets up to which a loss may be the radio's and not a sign of a full path.
     private static let toleratedLoss = 0.15
-    /// The time by which packets may be later than usual.
+    /// The queueing delay up to which the rate does not fall.
     private static let toleratedDelay = Moment.Span.milliseconds(40)
-    /// Between two times that the rate falls.
+    /// The shortest time between two reductions of the rate.
     private static let slowInterval = Moment.Span.milliseconds(100)
 
     init(now: Moment) {
@@ -56,7 +56,7 @@ struct DatagramPace {
         return filledAt + .init(nanoseconds: Int64((Double(count) - tokens) / rate * 1e9) + 1)
     }
 
-    /// Notes what the other side has reported.
+    /// Adapts the rate to a report of the other side.
     mutating func report(_ account: SentPackets.Account, roundTrip: Moment.Span, now: Moment) {
         let span = Double((now - reportedAt).nanoseconds) / 1e9
         let isUsed = Double(sentSince) >= 0.5 * rate * span

@@ -1,4 +1,4 @@
-/// The way of unreliable messages beside a link: packets that are never queued behind anything and never sent again.
+/// Carries unreliable messages as datagrams: packets that are never queued behind anything and never sent again.
 ///
 /// Both sides offer a place over the link. Then each asks the other for an answer over the path, and sends messages
 /// there only once an answer has come. When answers fail to come, messages travel on the link again, and the path is
@@ -20,7 +20,7 @@ package final class DatagramPath {
         case blocked
     }
 
-    /// What became of a message that was to be sent.
+    /// The outcome of sending a message.
     package enum Sending: Equatable {
         case queued
         /// The path is not open: the link has to carry the message.
@@ -29,7 +29,7 @@ package final class DatagramPath {
         case tooFast
     }
 
-    /// What the session has to be told.
+    /// A change that the session reports.
     enum Change: Equatable {
         case opened
         case blocked
@@ -50,13 +50,13 @@ package final class DatagramPath {
     // Touched for every packet, and only on the loop, so access is not checked at run time.
     @exclusivity(unchecked) package private(set) var statistics = DatagramStatistics()
     @exclusivity(unchecked) private var phase = Phase.waitingForOffer
-    /// What the session has to be told.
+    /// The change that the session has not taken yet.
     @exclusivity(unchecked) private var change: Change?
-    /// What it was told last.
+    /// The newest change, taken or not.
     private var lastChange: Change?
     @exclusivity(unchecked) private var generator: SeededGenerator
 
-    // What the other side has offered.
+    // From the other side's offer.
     @exclusivity(unchecked) private var theirConnection: UInt64 = 0
     @exclusivity(unchecked) private var sealing: DatagramCipher?
     @exclusivity(unchecked) private var opening: DatagramCipher?
@@ -100,7 +100,7 @@ package final class DatagramPath {
     private static let firstAlarm = Moment.Span.milliseconds(200)
 
     /// - Parameters:
-    ///   - offer: what the other side was told.
+    ///   - offer: the offer that this side has made.
     ///   - longestMessage: the longest message that is put together from parts.
     package init(offer: DatagramOffer, longestMessage: Int, generator: SeededGenerator, now: Moment) {
         self.offer = offer
@@ -118,7 +118,7 @@ package final class DatagramPath {
     ///
     /// - Parameters:
     ///   - source: the place of the offer.
-    ///   - sealing, opening: protect what this side and what the other side sends.
+    ///   - sealing, opening: the ciphers for packets of this side, and of the other side.
     package func accept(
         _ theirs: DatagramOffer, at source: DatagramSource, sealing: DatagramCipher,
         opening: DatagramCipher, now: Moment
@@ -158,7 +158,7 @@ package final class DatagramPath {
     /// Takes the messages that wait for room, before the path is given up.
     func takeWaiting() -> NewestMessages { newest.takeAll() }
 
-    /// Takes what the session has to be told, once.
+    /// Returns the change of the path since the last call; nil if there is none.
     func takeChange() -> Change? { change.take() }
 
     // MARK: Sending
@@ -264,7 +264,7 @@ package final class DatagramPath {
         }
     }
 
-    /// Notes what became of a packet of the output that did not leave.
+    /// Counts a packet of the output that did not leave.
     func noteUnsent(_ outcome: DatagramOutcome) {
         switch outcome {
         case .sent: break
@@ -275,7 +275,7 @@ package final class DatagramPath {
 
     // MARK: Pings
 
-    /// Sends a ping, as soon as the path is open. `takePingResults` returns what comes of it.
+    /// Sends a ping, as soon as the path is open. `takePingResults` returns its result.
     ///
     /// - Parameter waitsIfBlocked: whether it waits for a path that is blocked to open after all.
     func send(_ ping: PacketPings.Request, waitsIfBlocked: Bool = false, now: Moment) {
@@ -296,24 +296,24 @@ package final class DatagramPath {
         }
     }
 
-    /// Returns what has come of pings since the last call.
+    /// Returns the results of pings since the last call.
     func takePingResults() -> [PacketPings.Result] { pings.takeResults() }
 
-    /// Forgets all pings, and returns what was asked for.
+    /// Forgets all pings, and returns their requests.
     func abandonPings() -> [PacketPings.Request] { pings.abandon() }
 
-    /// The number of pings of which no result was taken.
+    /// The number of pings whose result was not taken yet.
     var pingCount: Int { pings.count }
 
     // MARK: Receiving
 
-    /// Takes a packet. Returns the message that it completes, if it does. What is forged, damaged or repeated changes
-    /// nothing.
+    /// Takes a packet. Returns the message that it completes, if it does. Packets that are forged, damaged or repeated
+    /// change nothing.
     package func receive(
         _ packet: UnsafeMutableRawBufferPointer, from source: DatagramSource, now: Moment
     ) -> Received? {
         let raw = UnsafeRawBufferPointer(packet)
-        // What comes before the other side's offer cannot be opened yet.
+        // A packet that comes before the other side's offer cannot be opened yet.
         guard let opening else { return nil }
         guard DatagramPacket.connection(of: raw) == offer.connection else {
             statistics.rejected &+= 1
@@ -391,8 +391,8 @@ package final class DatagramPath {
     /// The length of a packet that asks for an answer, or is one.
     private var shortPacket: Int { overhead + DatagramContent.tokenByteCount }
 
-    /// Asks for an answer from the place where the other side's packets come from. What came from there was answered
-    /// first: if both sides have moved and both only asked, they would go on asking, and neither would get an answer.
+    /// Asks for an answer from the place where the other side's packets come from. Its packets were answered first: if
+    /// both sides have moved and both only asked, they would go on asking, and neither would get an answer.
     private func probeCandidate(now: Moment) {
         guard let probe = destination.takeProbe(byteCount: shortPacket) else { return }
         emit(.probe(token: probe.token), to: probe.place, now: now)
@@ -446,7 +446,7 @@ package final class DatagramPath {
         sendPings(now: now)
     }
 
-    /// The other side has answered something, so what was sent on an open path arrives.
+    /// The other side has answered, so packets on an open path arrive.
     private func heard() {
         unansweredSince = .never
         if phase == .open { nextProbeAt = .never }

@@ -1,4 +1,4 @@
-/// Counts of what has passed on a datagram path, which carries unreliable messages beside a link.
+/// Counts of a datagram path, which carries the unreliable messages of a link as datagrams.
 public struct DatagramStatistics: Hashable, Sendable {
     /// Packets that have left.
     public var packetsSent = 0
@@ -20,7 +20,7 @@ public struct DatagramStatistics: Hashable, Sendable {
     public var droppedByPace = 0
     /// Packets that could not leave at once.
     public var droppedByRoom = 0
-    /// Packets that were longer than what the way carries.
+    /// Packets that were longer than the network carries.
     public var droppedBySize = 0
     /// How often the other side's packets came from another address, to which this side's then went.
     public var moves = 0

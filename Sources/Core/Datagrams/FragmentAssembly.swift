@@ -1,4 +1,4 @@
-/// Puts messages together that were too long for a packet. What does not come whole is forgotten.
+/// Puts messages together that were too long for a packet. Messages that do not come whole are forgotten.
 struct FragmentAssembly {
     private struct Incomplete {
         let number: UInt32

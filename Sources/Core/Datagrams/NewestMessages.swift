@@ -1,6 +1,6 @@
 /// Messages that wait for room: of each key the newest one.
 struct NewestMessages {
-    /// The keys of which a message may wait.
+    /// The most keys that have a waiting message.
     static let mostKeys = 16
 
     private var messages: [(order: DatagramOrder, bytes: [UInt8])] = []

@@ -36,7 +36,7 @@ struct PacketDestination {
         return source
     }
 
-    /// Returns what to ask a new place with a packet of `byteCount` bytes. Nil if there is no new place, or if its
+    /// Returns the probe of a new place, for a packet of `byteCount` bytes. Nil if there is no new place, or if its
     /// budget is too small.
     mutating func takeProbe(byteCount: Int) -> (token: UInt64, place: DatagramSource)? {
         guard let candidate, candidate.budget >= byteCount else { return nil }

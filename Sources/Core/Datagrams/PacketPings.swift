@@ -1,4 +1,4 @@
-/// The pings on a datagram path: each is a probe of which the answer is waited for.
+/// The pings on a datagram path: probes that wait for their answers.
 ///
 /// A ping that is wanted before the path is open waits until that is decided. No packet is sent twice, so a lost ping
 /// stays lost.
@@ -15,11 +15,11 @@ struct PacketPings {
     struct Request {
         /// The number under which its result is returned.
         let call: UInt64
-        /// How many bytes its packet has beyond a ping's own, within what the path carries.
+        /// The number of bytes that make its packet longer than a bare ping, as far as the path carries them.
         let padding: Int
     }
 
-    /// What came of a ping.
+    /// The round trip of a ping, or the reason why it has none.
     struct Result: Equatable {
         let call: UInt64
         let outcome: Swift.Result<Moment.Span, Failure>
@@ -45,7 +45,7 @@ struct PacketPings {
     private var underWay: [UnderWay] = []
     private var results: [Result] = []
 
-    /// The pings of which the result was not taken yet.
+    /// The number of pings whose result was not taken yet.
     var count: Int { underWay.count + results.count }
 
     /// Adds a ping, which waits until `depart` is called.
@@ -77,14 +77,14 @@ struct PacketPings {
     /// Fails the pings that wait for the path.
     mutating func block() { fail(.blocked) { !$0.hasLeft } }
 
-    /// Forgets all pings, and returns what was asked for. Results must have been taken.
+    /// Forgets all pings, and returns their requests. Results must have been taken.
     mutating func abandon() -> [Request] {
         precondition(results.isEmpty, "the result of a ping was not taken")
         defer { underWay = [] }
         return underWay.map(\.request)
     }
 
-    /// Fails the pings of which the time is up.
+    /// Fails the pings whose time is up.
     mutating func timeArrived(now: Moment) {
         fail(.blocked) { !$0.hasLeft && now - $0.since >= Self.patience }
         fail(.lost) { now - $0.since >= Self.patience }

@@ -18,7 +18,7 @@ package final class PacketQueue {
 
     var isEmpty: Bool { packets.isEmpty }
 
-    /// Adds the packet that `fill` writes to the memory it gets, and of which it returns the length. Returns false if
+    /// Adds the packet that `fill` writes to the memory it gets. `fill` returns the packet's length. Returns false if
     /// there is no room for `longest` bytes.
     func add(
         atMost longest: Int, to destination: DatagramSource, _ fill: (UnsafeMutableRawBufferPointer) -> Int

@@ -1,4 +1,4 @@
-/// What the receiver of a path notes of its packets, and when it reports that to the sender.
+/// Counts the packets that the receiver of a path gets, and schedules its reports to the sender.
 struct PacketReceipts {
     private static let pause = Moment.Span.milliseconds(50)
     /// The packets, and the bytes in them, after which a report is due without waiting.

@@ -23,7 +23,7 @@ package struct ReplayWindow {
     /// Notes a packet that is admitted and genuine.
     package mutating func note(_ number: UInt64) {
         if number >= end {
-            // What leaves the window makes room for what enters it.
+            // The oldest numbers leave the window and make room for new ones.
             if number - end >= Self.size {
                 for index in seen.indices { seen[index] = 0 }
             } else {

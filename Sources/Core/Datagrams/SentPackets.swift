@@ -1,6 +1,6 @@
-/// What the sender of a path notes of its packets, to understand the receiver's reports.
+/// Remembers the packets that the sender of a path has sent, to understand the receiver's reports.
 struct SentPackets {
-    /// What a report says about the time since the one before.
+    /// The news of a report: the packets since the report before it.
     struct Account: Equatable {
         /// The packets that came, and those that did not.
         var received: Int
@@ -30,7 +30,7 @@ struct SentPackets {
         nextNumber &+= 1
     }
 
-    /// Takes a report. Returns nil if it is older than another one, or claims what cannot be.
+    /// Takes a report. Returns nil if it is older than another one, or impossible.
     mutating func take(_ report: DatagramContent.Report, now: Moment) -> Account? {
         guard report.highest >= reported.highest, report.highest < nextNumber,
             report.received >= reported.received, report.received <= report.highest + 1

@@ -5,7 +5,7 @@
 /// A stream whose bytes are not read slows its own writer and nothing else.
 ///
 /// Any task may use a stream; let one write and one read. A stream that nobody refers to any more is cancelled, but
-/// what was written before `finish` still arrives.
+/// bytes written before `finish` still arrive.
 public final class ByteStream: Sendable {
     let port: StreamPort
 
@@ -28,7 +28,6 @@ public final class ByteStream: Sendable {
     public var name: String { port.name }
     /// Whether the peer opened the stream.
     public var isIncoming: Bool { !port.isOwn }
-    /// What the stream is for.
     package var purpose: StreamPurpose { port.purpose }
 
     // MARK: Writing
@@ -69,8 +68,8 @@ public final class ByteStream: Sendable {
     /// Ends writing. Everything that was written arrives, and then the peer's program sees the end.
     public func finish() { port.finish() }
 
-    /// Gives up writing: what has not been sent is dropped, and the peer's program gets an error with the reason. Does
-    /// nothing after `finish`.
+    /// Gives up writing: unsent bytes are dropped, and the peer's program gets an error with the reason. Does nothing
+    /// after `finish`.
     public func cancelWriting(because reason: String = "") { port.cancelWriting(reason) }
 
     /// Waits until nothing more can be written, and returns why: the error that a write fails with from then on.
@@ -83,7 +82,7 @@ public final class ByteStream: Sendable {
 
     // MARK: Reading
 
-    /// What `poll` finds.
+    /// The result of `poll`.
     package enum Reading {
         case bytes(ByteSlice)
         /// Nothing has come that is not read.
@@ -111,8 +110,8 @@ public final class ByteStream: Sendable {
         }
     }
 
-    /// Gives up reading: what has not been read is dropped, and the peer's program gets an error with the reason as
-    /// soon as it writes.
+    /// Gives up reading: unread bytes are dropped, and the peer's program gets an error with the reason as soon as it
+    /// writes.
     public func cancelReading(because reason: String = "") { port.cancelReading(reason) }
 
     /// Gives up both directions.
@@ -132,7 +131,7 @@ extension ByteStream {
 
     /// Runs `work` once on the loop, in a later turn, as soon as there is something to read (with `bytes`) or room to
     /// write (with `room`), or a direction has failed. A failure runs work once, and later only work that asks for its
-    /// direction. Replaces what was to be run before.
+    /// direction. Replaces the work of an earlier call.
     package func notify(
         bytes: Bool, room: Bool, on loop: any EventLoop, _ work: @escaping @Sendable () -> Void
     ) {

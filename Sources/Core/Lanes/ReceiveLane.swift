@@ -1,4 +1,4 @@
-/// What was received on one lane of a conversation, and how much more the peer may send.
+/// Receives one lane of a conversation, and counts how much more the peer may send.
 struct ReceiveLane {
     /// Messages received whole since the conversation began.
     private(set) var received: UInt64 = 0
@@ -41,7 +41,7 @@ struct ReceiveLane {
         return granted
     }
 
-    /// Returns what a new grant would add to the one that the peer knows.
+    /// Returns by how many bytes a new grant would exceed the one that the peer knows.
     func grantGain(window: Int, unread: Int) -> Int {
         let possible = bytesOnLink &+ UInt64(max(0, window &- unread))
         return possible > granted ? Int(clamping: possible &- granted) : 0

@@ -1,4 +1,4 @@
-/// What was accepted for one lane and is not acknowledged yet, in the form in which it travels.
+/// The messages of one lane that were accepted and are not acknowledged yet, in the form in which they travel.
 ///
 /// Small messages are encoded once, one after another, into chunks. These bytes are the queue, are given to the pipe by
 /// reference, and are sent again on the next link. A large message is kept as the program's own payload. When it is
@@ -15,7 +15,7 @@ struct SendLane {
         var kind: MessageKind?
         var messageCount: Int
 
-        /// What it counts against the send buffer besides `bytes`.
+        /// Its cost in the send buffer, besides `bytes`.
         var overhead: Int { isLarge ? SendLane.cost(of: kind.byteCount) : 0 }
     }
 
@@ -36,8 +36,8 @@ struct SendLane {
     private var acknowledgedBytes = 0
     private var acknowledgedInFirst = 0
 
-    /// What this link has been given of the segments: all segments before this one, and these bytes and messages of it.
-    /// The cursor stays at the end of the last segment, which may still grow.
+    /// The position in the segments up to which this link has them: all segments before this one, and these bytes and
+    /// messages of it. The cursor stays at the end of the last segment, which may still grow.
     private var cursorSegment = 0
     private var cursorBytes = 0
     private var cursorMessages = 0
@@ -47,8 +47,8 @@ struct SendLane {
     private(set) var sent: UInt64 = 0
 
     private var tail: Chunk?
-    /// Where the run at the end of `tail` may grow, and by how many bytes. What was added there since the last
-    /// `commitRun` is counted only here, so that a message needs no look at the segments and retains nothing.
+    /// Where the run at the end of `tail` may grow, and by how many bytes. Messages added there since the last
+    /// `commitRun` are counted only here, so that a message needs no look at the segments and retains nothing.
     private var runEnd: UnsafeMutableRawPointer?
     private var room = 0
     private var freshBytes = 0
@@ -174,7 +174,7 @@ struct SendLane {
         room = chunk.room
     }
 
-    /// Enters what was added to the growing run into the segments.
+    /// Enters the messages added to the growing run into the segments.
     private mutating func commitRun() {
         guard freshMessages > 0, let tail else { return }
         _ = tail.claim(freshBytes)

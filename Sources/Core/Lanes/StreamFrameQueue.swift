@@ -16,7 +16,7 @@ struct StreamFrameQueue {
     /// - Parameters:
     ///   - number: the number of the stream.
     ///   - frameRoom: the most bytes of the stream in one frame.
-    ///   - chunks: what frames are written to; streams share it.
+    ///   - chunks: the memory for frames, which streams share.
     init(number: UInt32, frameRoom: Int, chunks: Guarded<ChunkPool>) {
         self.number = number
         self.frameRoom = frameRoom

@@ -5,8 +5,8 @@ protocol StreamAttention: AnyObject, Sendable {
     func attend(to stream: StreamPort)
 }
 
-/// The part of a stream that any thread may touch: what the program has written and not sent yet, what has come and is
-/// not read yet, how each direction ended, and which tasks wait.
+/// The part of a stream that any thread may touch: the bytes that the program has not sent or not read yet, how each
+/// direction ended, and the tasks that wait.
 ///
 /// Bytes are copied once on the way out, into the frames that travel. The lock is held for a few memory operations and
 /// that copy, never during a call to other code but `execute` of a loop.
@@ -32,7 +32,7 @@ final class StreamPort: Sendable {
     /// - Parameters:
     ///   - window: the number of bytes that may wait in each direction.
     ///   - frameRoom: the most bytes of the stream in one frame.
-    ///   - chunks: what frames are written to and short pieces are copied to; streams share it.
+    ///   - chunks: the memory for frames and for copies of short pieces, which streams share.
     init(
         number: UInt32, name: String, purpose: StreamPurpose, peer: PeerID, identity: PeerID,
         peerName: DisplayName, isOwn: Bool, window: Int, frameRoom: Int, chunks: Guarded<ChunkPool>,
@@ -65,7 +65,7 @@ final class StreamPort: Sendable {
         return result
     }
 
-    /// The same, which has the loop look at the stream if `change` returns true.
+    /// Runs `change` as `waking` does, and has the loop look at the stream if `change` returns true.
     private func changing(_ change: (inout StreamPortState) -> Bool) {
         if waking(change) { attend() }
     }
@@ -75,8 +75,7 @@ final class StreamPort: Sendable {
         attention.attend(to: self)
     }
 
-    /// Marks the port as not listed. What the program does from now on lists it again. Call it before looking at the
-    /// port.
+    /// Marks the port as not listed. The next action of the program lists it again. Call it before looking at the port.
     func markUnlisted() { isListed.store(false, ordering: .sequentiallyConsistent) }
 
     // MARK: Writing
@@ -99,7 +98,7 @@ final class StreamPort: Sendable {
         return taken
     }
 
-    /// Ends writing: what was written before still arrives.
+    /// Ends writing: bytes written before still arrive.
     func finish() {
         changing { state in
             guard case .open = state.sending else { return false }
@@ -110,7 +109,7 @@ final class StreamPort: Sendable {
         }
     }
 
-    /// Gives up writing. What was not sent yet is dropped.
+    /// Gives up writing. Unsent bytes are dropped.
     func cancelWriting(_ reason: String) {
         changing { state in
             guard case .open = state.sending else { return false }
@@ -152,7 +151,7 @@ final class StreamPort: Sendable {
         }
     }
 
-    /// Gives up reading. What has come and is not read is dropped.
+    /// Gives up reading. Unread bytes are dropped.
     func cancelReading(_ reason: String) {
         changing { state in
             switch state.receiving {
@@ -195,7 +194,7 @@ final class StreamPort: Sendable {
         await wait(in: \.readers) { state in state.isReadable }
     }
 
-    /// Waits for `wake`, for a change of `isReconnecting`, and for what the parameters name.
+    /// Waits for bytes to read, for room to write (each if asked for), for `wake`, or a change of `isReconnecting`.
     nonisolated(nonsending) func waitForActivity(bytes: Bool, room isRoomWanted: Bool) async {
         await wait(in: \.watchers) { [room] state in
             state.isWoken || state.receiving.hasFailed
@@ -205,9 +204,9 @@ final class StreamPort: Sendable {
         state.withLock { $0.isWoken = false }
     }
 
-    /// Runs `work` once on the loop, in a later turn, as soon as what the parameters name has happened, or a direction
-    /// has failed. A failure for which work was run counts only if the parameters name its direction. Replaces what was
-    /// to be run before.
+    /// Runs `work` once on the loop, in a later turn, as soon as there is something to read (with `bytes`) or room to
+    /// write (with `room`), or a direction has failed. A failure for which work was run counts only if the parameters
+    /// name its direction. Replaces the work of an earlier call.
     func notify(
         bytes: Bool, room isRoomWanted: Bool, on loop: any EventLoop, _ work: @escaping @Sendable () -> Void
     ) {
@@ -267,7 +266,7 @@ final class StreamPort: Sendable {
 
     // MARK: The loop: sending
 
-    /// What the loop sends next.
+    /// The next thing for the loop to send.
     enum Output {
         /// A frame with this many bytes of the stream.
         case frame(ByteSlice, count: Int)
@@ -287,7 +286,7 @@ final class StreamPort: Sendable {
     /// The bytes that the program has written and the loop has not taken.
     var unsentByteCount: Int { state.withLock { $0.unsent.byteCount } }
 
-    /// Takes what is to be sent next. Without `credit` it is no bytes.
+    /// Takes the next output. Without `credit` it is no bytes.
     func takeOutput(credit: Bool) -> Output? {
         waking { state in
             if state.unsent.byteCount > 0 { return credit ? takeFrame(&state) : nil }
@@ -379,7 +378,7 @@ final class StreamPort: Sendable {
     /// The other side has written its last byte, which has come.
     func receivedFinish() { endReceiving(.finished) }
 
-    /// The other side gave up writing. What has come before can still be read.
+    /// The other side gave up writing. Bytes that came before can still be read.
     func receivedCancel(_ reason: String) {
         endReceiving(.failed(error(.receiving, .streamCancelled(reason))))
     }
@@ -405,9 +404,9 @@ final class StreamPort: Sendable {
         }
     }
 
-    /// Returns the number of bytes that the program has read since the beginning, if that is worth telling the other
-    /// side: if a quarter of the window was read since the last time. What is less goes on counting. Otherwise nobody
-    /// would notice that the program has read a quarter in several parts.
+    /// Returns the number of bytes that the program has read since the beginning, if the other side should know it:
+    /// once a quarter of the window was read since the last time. Smaller amounts add up, so that a quarter that is
+    /// read in several parts is reported, too.
     func takeRead() -> UInt64? {
         state.withLock { state in
             guard state.read &- state.readTaken >= notifyAfter else { return nil }
@@ -419,7 +418,7 @@ final class StreamPort: Sendable {
     /// Whether the program has read everything that came.
     var isAllRead: Bool { state.withLock { $0.unread == 0 } }
 
-    /// Accepts no more bytes, for this reason. What was written before can still be taken.
+    /// Accepts no more bytes, for this reason. Bytes written before can still be taken.
     func stopWriting(_ reason: NighError) {
         waking { state in
             guard state.sending.isOpen else { return }
@@ -429,7 +428,7 @@ final class StreamPort: Sendable {
         }
     }
 
-    /// Ends both directions, with this error for what had not ended. What has come can still be read.
+    /// Ends both directions, with this error for each that had not ended. Bytes that have come can still be read.
     func end(_ error: NighError) {
         waking { state in
             if !state.isSendingEndTaken {

@@ -1,5 +1,5 @@
-/// What the port of a stream guards with its lock: what waits in each direction, how each one ended, and which tasks
-/// wait.
+/// The state of a stream's port, which its lock guards: the bytes that wait in each direction, how each one ended, and
+/// the tasks that wait.
 struct StreamPortState {
     /// How one direction stands.
     enum Direction {
@@ -57,7 +57,7 @@ struct StreamPortState {
         let wantsRoom: Bool
     }
 
-    /// The directions whose failure code on a loop was told.
+    /// The directions whose failure was reported to code on a loop.
     private struct ToldFailures {
         var sending = false
         var receiving = false
@@ -79,7 +79,7 @@ struct StreamPortState {
         sending.hasFailed && !toldFailures.sending || receiving.hasFailed && !toldFailures.receiving
     }
 
-    /// Drops what has come and is not read, as if it had been read.
+    /// Drops the unread bytes, as if they had been read.
     mutating func dropUnread() {
         read &+= UInt64(unread)
         unread = 0

@@ -5,7 +5,7 @@
 /// acknowledged, and sends them again on the next link. The lane has no grants, because each stream has a credit: so
 /// nothing in the lane ever waits for a reader. A machine without I/O; the conversation owns it. Loop only.
 final class StreamTable {
-    /// What the two sides have agreed about streams.
+    /// The terms that the two sides have agreed on.
     struct Agreement {
         var peer: PeerID
         /// The identity that the peer acts for.
@@ -13,14 +13,14 @@ final class StreamTable {
         var peerName: DisplayName
         /// Whether this side numbers its streams 1, 3, 5 …; the other side then has 2, 4, 6 …
         var isOdd: Bool
-        /// What this side accepts, and what the other side does.
+        /// The terms of this side, and those of the other.
         var ours: StreamTerms
         var theirs: StreamTerms
         /// The longest payload of a frame that both sides accept.
         var pieceLimit: Int
     }
 
-    /// What the loop knows of one stream.
+    /// The loop's part of one stream.
     private final class Stream {
         let port: StreamPort
         /// The bytes that were sent, and that may be sent.
@@ -29,7 +29,7 @@ final class StreamTable {
         /// The bytes that have come, and that the other side was told it may send.
         var received: UInt64 = 0
         var granted: UInt64
-        /// By how many bytes more than what the program has read that is.
+        /// By how many bytes `granted` exceeds the bytes that the program has read.
         var window: StreamWindow
         /// Whether the other side was told that the stream is open.
         var isAnnounced: Bool
@@ -50,7 +50,7 @@ final class StreamTable {
 
         var mayBeSentMore: Bool { sent < credit }
 
-        /// Whether nothing more passes in either direction, and the program has read what came.
+        /// Whether nothing more passes in either direction, and the program has read everything.
         var isOver: Bool { hasSendingEnded && hasReceivingEnded && port.isAllRead }
     }
 
@@ -104,7 +104,7 @@ final class StreamTable {
     private(set) var bytesReceived = 0
 
     /// - Parameters:
-    ///   - chunks: what the frames of streams are written to.
+    ///   - chunks: the memory for the frames of streams.
     ///   - attention: gets the ports of streams whose programs have done something.
     init(
         _ agreement: Agreement, largeChunks: LargeChunks, chunks: Guarded<ChunkPool>,
@@ -219,7 +219,7 @@ final class StreamTable {
         return given
     }
 
-    /// Lets the next stream add its frames to the lane: what it has to say, and one frame of bytes. Nothing else adds
+    /// Lets the next stream add its frames to the lane: its control frames, and one frame of bytes. Nothing else adds
     /// frames.
     private func takeTurn() {
         guard unacknowledged < Self.laneLimit, let stream = turns.popFirst() else { return }
@@ -297,7 +297,7 @@ final class StreamTable {
         unacknowledged &-= lane.acknowledge(upTo: count, pool: &pool)
     }
 
-    /// Begins a link on which the other side has stated its count. Fails if it claims what cannot be.
+    /// Begins a link on which the other side has stated its count. Fails if the count is impossible.
     func startLink(count: UInt64) throws(WireError) {
         guard count <= lane.everSent, count >= lane.acknowledged else {
             throw .malformed("an impossible count of stream frames")
@@ -335,7 +335,7 @@ final class StreamTable {
     /// The streams in the order of their numbers, so that simulated programs that use several get the same run again.
     private var orderedStreams: [Stream] { streams.sorted { $0.key < $1.key }.map(\.value) }
 
-    /// Accepts no more bytes from the program, for this reason. What was written before is still sent. With
+    /// Accepts no more bytes from the program, for this reason. Bytes written before are still sent. With
     /// `keepsRelays`, streams for relays go on, and nothing is drained before this side has ended its writing to them.
     func stopWriting(_ reason: NighError, keepsRelays: Bool) {
         waitsForRelays = keepsRelays
@@ -379,17 +379,17 @@ final class StreamTable {
         }
     }
 
-    /// Whether tasks wait for what has come.
+    /// Whether tasks wait for bytes that have come.
     var hasReadersToWake: Bool { !streamsToWake.isEmpty }
 
-    /// Resumes the tasks that wait for what has come: once for all that was received together, since waking a task
-    /// costs about as much as decrypting a frame.
+    /// Resumes the tasks that wait for bytes that have come: once for all that was received together, since waking a
+    /// task costs about as much as decrypting a frame.
     func wakeReaders() {
         for port in streamsToWake { port.wakeReaders() }
         streamsToWake.removeAll(keepingCapacity: true)
     }
 
-    /// Takes what the other side says about a stream. Returns the stream if it has opened one.
+    /// Handles a control frame of the other side. Returns the stream if the frame has opened one.
     func receivedControl(_ frame: StreamControlFrame) throws(WireError) -> StreamPort? {
         received &+= 1
         if case .open(let name, let purpose) = frame.control {

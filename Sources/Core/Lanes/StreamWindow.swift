@@ -7,7 +7,7 @@ struct StreamWindow {
     private(set) var size: UInt64
     private let first: UInt64
     private let largest: UInt64
-    /// Whether the window grows with what the link carries in a round trip, and not with what waits for the reader.
+    /// Whether the window grows with the bytes of a round trip on the link, not with those that wait for the reader.
     let followsLink: Bool
     /// When the round trip began that is measured now, and the bytes that have come in it.
     private var roundStart: Moment?

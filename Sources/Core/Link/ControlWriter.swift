@@ -4,8 +4,8 @@ final class ControlChunks {
     // exclusive access.
     @exclusivity(unchecked) private var pool: ChunkPool
 
-    /// Creates chunks of `chunkSize` bytes, of which up to 8 are kept for reuse. The size is just large enough for what
-    /// a link begins with.
+    /// Creates chunks of `chunkSize` bytes, and keeps a few for reuse. The size is just large enough for the first
+    /// frames of a link.
     init(chunkSize: Int = 256, keepAtMost: Int = 8) {
         pool = ChunkPool(chunkSize: chunkSize, keepAtMost: keepAtMost)
     }

@@ -33,7 +33,7 @@ struct KeepAlive {
     private var since: Moment
     /// When something was last received that was whole.
     private var wholeAt: Moment
-    /// How long after that bytes count which are not whole.
+    /// For this long after `wholeAt`, bytes that complete nothing count as a sign of life.
     private let patience: Moment.Span
 
     /// Creates the state of a link that was heard at `now`.

@@ -1,4 +1,4 @@
-// What a link sends besides messages: requests and answers, standings, pings.
+// The frames of a link besides messages: requests and answers, standings, pings.
 
 extension LinkMachine {
     /// The maximum number of pings that wait for their answers. It is higher than a session's
@@ -17,13 +17,13 @@ extension LinkMachine {
         control.write(.accept, acceptance)
     }
 
-    /// Sends what this side's own invitation said, directly before it accepts the other side's.
+    /// Sends the context of this side's own invitation, directly before it accepts the other side's.
     func send(crossedContext context: [UInt8]) {
         guard phase == .open else { return }
         control.write(.crossed, payload: context)
     }
 
-    /// Says who has introduced this side to the other one, directly before it invites.
+    /// Sends an introducer's token, directly before this side invites.
     func send(introduction: [UInt8]) {
         guard phase == .open else { return }
         control.write(.introduction, payload: introduction)
@@ -39,7 +39,7 @@ extension LinkMachine {
         control.write(.pair, payload: message.payload)
     }
 
-    /// Says where this side takes packets beside the link.
+    /// Tells the other side where to send datagrams.
     func send(_ offer: DatagramOffer) {
         guard phase == .open else { return }
         control.write(.datagrams, offer)

@@ -10,7 +10,7 @@ extension LinkMachine {
         case closed
     }
 
-    /// What the received bytes mean, one step after another.
+    /// The meaning of the received bytes, one step after another.
     package enum Step {
         /// The other side has proven who it is, but its hello has not come yet.
         case secured
@@ -22,7 +22,7 @@ extension LinkMachine {
         case refused(ConversationRefusal)
         /// The context of the other side's own invitation, which it gives up because it accepts this side's.
         case crossed([UInt8])
-        /// Who has introduced the other side to this one.
+        /// An introducer's token. The other side's invitation follows.
         case introduced([UInt8])
         /// A pairing message.
         case pairing(PairingMessage)
@@ -40,7 +40,7 @@ extension LinkMachine {
         /// The number and the next bytes of a stream.
         case streamData(FrameDecoder.Frame)
         case streamControl(StreamControlFrame, wireBytes: Int)
-        /// The other side has said where it takes packets beside the link.
+        /// The other side has said where it takes datagrams.
         case datagrams(DatagramOffer)
         case pong(token: UInt64, roundTrip: Moment.Span)
         /// Bytes from a suspected peer have arrived.
@@ -70,11 +70,11 @@ extension LinkMachine {
             self.number = number ?? code?.rawValue
         }
 
-        /// What ends together with the link.
+        /// How much ends together with the link.
         var scope: LinkClose.Scope { number.map(LinkClose.Scope.init(of:)) ?? .link }
     }
 
-    /// What all links of a session over one transport have in common. They share one object, which saves each of them
+    /// The settings of all links of a session over one transport. The links share one object, which saves each of them
     /// the memory and the copies.
     final class Settings {
         let hello: Hello
@@ -84,7 +84,7 @@ extension LinkMachine {
         let handshake: Moment.Span
         /// The first bytes of each link.
         let preface: ByteSlice
-        /// The chunks of what links say besides messages, and of unreliable messages.
+        /// The chunks for control frames, and those for unreliable messages.
         let controlChunks = ControlChunks()
         let unreliableChunks = ControlChunks(chunkSize: 16 << 10)
 

@@ -1,7 +1,7 @@
 /// One pipe between two sessions, from its first byte to its last: prefaces, secure
 /// channel, hellos, frames, keep-alive, close.
 ///
-/// A machine without I/O. `receive` takes the bytes from the pipe, `next` returns what they mean step by step, `gather`
+/// A machine without I/O. `receive` takes the bytes from the pipe, `next` returns their meaning step by step, `gather`
 /// returns the bytes to write, and `deadline` and `timeArrived` handle time. The session machine owns one for each pipe
 /// and uses it on the loop only. It never calls back.
 ///
@@ -194,13 +194,13 @@ package final class LinkMachine {
     /// This side's hello.
     var ownHello: Hello { settings.hello }
 
-    /// Whether both sides may send packets beside the link.
+    /// Whether both sides may send datagrams.
     var hasDatagrams: Bool { offersDatagrams && peerHello?.hasDatagrams ?? false }
 
     /// Whether this side may.
     var offersDatagrams: Bool { settings.hello.hasDatagrams }
 
-    /// Returns what protects the packets beside the link, once both sides have made their offers.
+    /// Returns the ciphers of a datagram path, once both sides have made their offers.
     func datagramCiphers(
         ours: DatagramOffer, theirs: DatagramOffer
     ) -> (sealing: DatagramCipher, opening: DatagramCipher)? {
@@ -393,13 +393,13 @@ package final class LinkMachine {
         unreliable.write(.unreliable, bytes: bytes)
     }
 
-    /// Queues messages with keys, which the write of this turn takes along. With what is queued already they have at
-    /// most `room` bytes. If there is any room and no unreliable message is queued yet, the first may be larger than
-    /// the room.
+    /// Queues messages with keys for the write of this turn. Together with the frames that are queued already, they
+    /// have at most `room` bytes. If there is any room and no unreliable message is queued yet, the first may be larger
+    /// than the room.
     @inline(__always)
     func send(_ newest: inout NewestMessages, within room: Int) {
         guard !newest.isEmpty else { return }
-        // What leaves before them takes room, too.
+        // The frames that leave before them take room, too.
         let room = room &- control.byteCount &- pongs.byteCount
         guard room > 0 else { return }
         while let count = newest.firstByteCount,

@@ -29,12 +29,11 @@ public enum LinkEvent: Sendable {
     /// Bytes are handed to the pipe: first the eight bytes of this side's preface, then those of frames, split
     /// anywhere. A slice that is kept keeps its whole chunk in memory.
     case sent(ByteSlice)
-    /// A packet has arrived on the datagram path beside the link, and is genuine: its header (16 bytes) and its
-    /// content, without the tag. Packets that are forged, damaged or repeated are only counted, in
-    /// ``DatagramStatistics``.
+    /// A genuine packet has arrived on the datagram path: its header (16 bytes) and its content, without the tag.
+    /// Packets that are forged, damaged or repeated are only counted, in ``DatagramStatistics``.
     case packetReceived(ByteSlice)
-    /// A packet is about to leave on the datagram path beside the link: its header (16 bytes) and its content, without
-    /// the tag. Reported also if it is then dropped because it cannot leave at once.
+    /// A packet is about to leave on the datagram path: its header (16 bytes) and its content, without the tag.
+    /// Reported also if it is then dropped because it cannot leave at once.
     case packetSent(ByteSlice)
     /// The link has ended.
     case ended(LinkEnding)
@@ -113,8 +112,8 @@ package final class LinkTap {
         for index in 0..<queue.sliceCount { events.append(event(queue[index])) }
     }
 
-    /// Returns what records the packets of the datagram path beside the link. They are copied, because they lie in
-    /// memory that is used again.
+    /// Returns a tap that records the packets of the datagram path. They are copied, because they lie in memory that is
+    /// used again.
     func packetTap() -> PacketTap {
         PacketTap(
             received: { self.events.append(.packetReceived(ByteSlice(copying: $0))) },

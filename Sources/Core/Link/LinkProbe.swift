@@ -1,5 +1,5 @@
-/// Tests one pipe to a peer stage by stage, without a session: prefaces, secure channel,
-/// hellos, version, some pings, packets beside the link, close.
+/// Tests one pipe to a peer stage by stage, without a session: prefaces, secure channel, hellos, version, some pings,
+/// datagrams, close.
 ///
 /// For diagnosis. The other side sees a link on which nobody asks for a conversation, which changes nothing for it.
 /// Create a probe in the turn in which the pipe was opened, and use it on that pipe's loop only; `report` is called
@@ -19,7 +19,7 @@ package final class LinkProbe: PipeHandler, @unchecked Sendable {
         /// The peer that must answer, if known.
         package var expected: PeerID?
         package var pings = 5
-        /// Whether the transport has packets beside its pipes.
+        /// Whether the transport has datagrams.
         package var triesPackets = false
         /// The time limit for everything up to the hellos, and for each ping.
         package var timeout = Duration.seconds(5)
@@ -39,13 +39,13 @@ package final class LinkProbe: PipeHandler, @unchecked Sendable {
         case greeted(Greeting, after: Duration)
         /// A ping was answered after this time.
         case pongReceived(Duration)
-        /// It is known whether packets pass beside the link. Not reported if the transport has none.
+        /// It is known whether datagrams pass. Not reported if the transport has none.
         case packetsTried(PacketOutcome)
         /// The last event. Without an error, everything went well. The stage of an error says where the probe stopped.
         case ended(NighError?)
     }
 
-    /// Whether packets pass beside the link.
+    /// Whether datagrams pass.
     package enum PacketOutcome: Equatable, Sendable {
         /// They pass in both directions. This is the round trip of one.
         case passed(Duration)
@@ -55,7 +55,7 @@ package final class LinkProbe: PipeHandler, @unchecked Sendable {
         case notOffered
     }
 
-    /// What the other side's hello says.
+    /// The other side, as its hello describes it.
     package struct Greeting: Sendable {
         package let peer: PeerID
         /// The identity that the peer acts for, as it has proven; the peer itself without encryption.

@@ -1,4 +1,4 @@
-/// What has passed over one link since its first byte.
+/// Counts of one link since its first byte.
 public struct LinkStatistics: Hashable, Sendable {
     /// The number of bytes passed to the pipe.
     public var bytesSent = 0

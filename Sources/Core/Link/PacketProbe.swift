@@ -1,5 +1,5 @@
-/// Tests whether packets pass beside a link in both directions. It belongs to a ``LinkProbe``, which exchanges the
-/// offers on the link. Loop only.
+/// Tests whether datagrams pass between the ends of a link, in both directions. It belongs to a ``LinkProbe``, which
+/// exchanges the offers on the link. Loop only.
 final class PacketProbe: DatagramHandler {
     private let port: any DatagramPort
     private let path: DatagramPath
@@ -28,7 +28,7 @@ final class PacketProbe: DatagramHandler {
         path.send(.init(call: 0, padding: 0), waitsIfBlocked: true, now: loop.now)
     }
 
-    /// What the other side has to know.
+    /// The offer that the other side must get.
     var offer: DatagramOffer { path.offer }
 
     /// When `proceed` must be called next.
@@ -47,7 +47,7 @@ final class PacketProbe: DatagramHandler {
         whenReceived()
     }
 
-    /// Does what is due, and sends the packets that wait.
+    /// Does the work that is due, and sends the packets that wait.
     func proceed() {
         if path.deadline <= loop.now { path.timeArrived(now: loop.now) }
         for result in path.takePingResults() {

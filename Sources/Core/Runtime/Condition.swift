@@ -27,7 +27,7 @@ package struct Condition: ~Copyable, @unchecked Sendable {
     /// a reason.
     package borrowing func wait(with lock: borrowing Lock) { pthread_cond_wait(condition, lock.mutex) }
 
-    /// The same, but returns at `moment` at the latest.
+    /// Waits as `wait(with:)` does, but returns at `moment` at the latest.
     package borrowing func wait(with lock: borrowing Lock, until moment: Moment) {
         var time = timespec(
             tv_sec: Int(moment.nanoseconds / 1_000_000_000), tv_nsec: Int(moment.nanoseconds % 1_000_000_000))

@@ -15,8 +15,8 @@ public protocol EventLoop: SerialExecutor, TaskExecutor {
 
     /// Runs `work` once on the loop, in the order of the calls. Callable from any thread.
     ///
-    /// The work never runs inside the call. If called on the loop, it runs in a later turn: after what runs now and
-    /// what is already queued, but before the loop waits again. So writes can be gathered. A loop that has stopped
+    /// The work never runs inside the call. If called on the loop, it runs in a later turn: after the present work and
+    /// all work queued before, but before the loop waits again. So writes can be gathered. A loop that has stopped
     /// drops the work.
     func execute(_ work: @escaping @Sendable () -> Void)
 

@@ -2,7 +2,7 @@ import Synchronization
 
 /// The clock of an event loop, for tasks that wait.
 package struct LoopClock: Clock {
-    /// A moment of the loop, of which the standard library takes durations.
+    /// A moment of the loop, in the form that the standard library's clocks use.
     package struct Instant: InstantProtocol {
         package let moment: Moment
 

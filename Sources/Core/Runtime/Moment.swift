@@ -80,7 +80,7 @@ public struct Moment: Comparable, Hashable, Sendable, CustomStringConvertible {
             nanoseconds = overflow ? (count < 0 ? .min : .max) : product
         }
 
-        /// The same length as a standard library `Duration`.
+        /// The length as a standard library `Duration`.
         public var duration: Duration { .nanoseconds(nanoseconds) }
 
         /// Returns whether `left` is shorter.

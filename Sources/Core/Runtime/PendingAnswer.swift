@@ -1,6 +1,6 @@
 import Synchronization
 
-/// What a task waits for. If nobody is left who could answer, as when a loop ends with work that it has not done, the
+/// An answer that a task waits for. If nobody is left who could give it, as when a loop ends with unfinished work, the
 /// task gets `otherwise`.
 package final class PendingAnswer<Value: Sendable>: Sendable {
     private let continuation: Mutex<CheckedContinuation<Value, Never>?>

@@ -29,6 +29,6 @@ public struct SeededGenerator: RandomNumberGenerator, Sendable {
         return Moment.Span(nanoseconds: Int64.random(in: quarter * 3...quarter * 5, using: &self))
     }
 
-    /// Returns a new generator for a part of the work. What is drawn from this one afterwards does not affect it.
+    /// Returns a new generator for a part of the work. Later numbers of this one do not affect it.
     public mutating func fork() -> SeededGenerator { SeededGenerator(seed: next()) }
 }

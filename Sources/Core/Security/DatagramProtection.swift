@@ -1,6 +1,6 @@
 import COpenSSL
 
-/// How the packets of a datagram path are protected: as the link beside which they travel.
+/// How the packets of a datagram path are protected: as strongly as their link.
 package enum DatagramProtection: Equatable, Sendable {
     /// A checksum against damage, for links without TLS.
     case checksum
@@ -8,7 +8,7 @@ package enum DatagramProtection: Equatable, Sendable {
     case aes256
     case chaCha20
 
-    /// The length of what protection adds to the end of a packet.
+    /// The length of the tag at the end of a packet.
     package var tagByteCount: Int { self == .checksum ? 4 : 16 }
 
     var keyByteCount: Int { self == .aes128 ? 16 : 32 }
@@ -31,7 +31,7 @@ package enum DatagramProtection: Equatable, Sendable {
 ///
 /// For one thread at a time, because every call changes a libcrypto context.
 package final class DatagramCipher {
-    /// What is known of one epoch.
+    /// An epoch with its key.
     private struct Epoch {
         let number: UInt64
         let secret: SecretBytes
@@ -51,7 +51,7 @@ package final class DatagramCipher {
     /// The epoch in use, and behind it in time the one before, for packets that come late.
     @exclusivity(unchecked) private var epochs: [Epoch] = []
 
-    /// - Parameter secret: what the two sides share for this direction; nil for a checksum.
+    /// - Parameter secret: the secret that the two sides share for this direction; nil for a checksum.
     package init(_ protection: DatagramProtection, secret: SecretBytes?, isSealing: Bool) {
         precondition(
             (secret == nil) == (protection == .checksum), "the secret and the protection do not agree")
@@ -93,14 +93,14 @@ package final class DatagramCipher {
         return epochs.count - 1
     }
 
-    /// Forgets the key of an epoch of which no packet is on its way any more.
+    /// Forgets the keys of epochs whose packets have all arrived or are lost.
     private func forgetOldEpochs() {
         while epochs.count > 2 { EVP_CIPHER_CTX_free(epochs.removeFirst().context) }
     }
 
     // MARK: Packets
 
-    /// Protects the first `count` bytes of `packet`, of which the first `headerCount` stay readable. Writes the tag
+    /// Protects the first `count` bytes of `packet`. The first `headerCount` of them stay readable. Writes the tag
     /// behind them. Returns the length of the whole packet.
     package func seal(
         _ packet: UnsafeMutableRawBufferPointer, headerCount: Int, count: Int, number: UInt64
@@ -181,7 +181,7 @@ package final class DatagramCipher {
 
 /// The checksum CRC-32C (Castagnoli), which finds damage and proves nothing.
 enum CRC32C {
-    /// Row `n` has what a byte adds to the checksum that `n` other bytes follow.
+    /// Row `n` maps a byte to its part of the checksum if `n` other bytes follow it.
     private static let tables: [[UInt32]] = (1..<8).reduce(into: [table]) { tables, row in
         tables.append(tables[row - 1].map { $0 >> 8 ^ table[Int($0 & 0xFF)] })
     }

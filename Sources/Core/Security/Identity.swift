@@ -76,7 +76,7 @@ extension Identity: CustomStringConvertible, CustomDebugStringConvertible, Custo
         isDelegate ? "identity of \(peerID), which acts for \(principal)" : "identity of \(peerID)"
     }
 
-    /// The same as ``description``.
+    /// The text of ``description``.
     public var debugDescription: String { description }
 
     /// A mirror that shows debuggers and `dump` the PeerID, never the key.

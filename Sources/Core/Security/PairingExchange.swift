@@ -17,7 +17,7 @@ package struct PairingExchange {
         case asked
     }
 
-    /// What the session does after a message or a confirmation.
+    /// The session's next step after a message or a confirmation.
     package enum Step: Equatable {
         case nothing
         case send(PairingMessage)

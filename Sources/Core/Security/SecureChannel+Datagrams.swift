@@ -1,5 +1,5 @@
 extension SecureChannel {
-    /// Returns what protects the packets that a side sends beside the link, and what opens those of the other side. Nil
+    /// Returns the ciphers for datagrams: one protects this side's packets, one opens those of the other side. Nil
     /// before the handshake has ended.
     ///
     /// - Parameters:

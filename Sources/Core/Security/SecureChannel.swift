@@ -32,7 +32,7 @@ protocol SecureChannel: AnyObject {
     /// handshake has ended, or if the channel has no secret.
     func keyingMaterial(label: String, context: [UInt8], count: Int) -> SecretBytes?
 
-    /// How packets beside the link are protected: with the cipher that protects the link.
+    /// How datagrams are protected: with the cipher that protects the link.
     var datagramProtection: DatagramProtection { get }
 
     /// Sends the other side a ticket for its next link. For the accepting side.

@@ -36,7 +36,7 @@ final class TLSBIO {
 
     deinit { SSL_SESSION_free(ticket) }
 
-    // MARK: What libssl calls
+    // MARK: Calls from libssl
 
     /// Returns the `TLSBIO` whose callbacks `ssl` runs.
     static func of(_ ssl: OpaquePointer) -> TLSBIO? { SSL_get_ex_data(ssl, 0).map(unmanaged) }
@@ -163,7 +163,7 @@ final class TLSBIO {
         ticket = session
     }
 
-    // MARK: What the channel calls
+    // MARK: Calls from the channel
 
     /// Lets libssl read `bytes` from the pipe while `body` runs.
     @inline(__always)
@@ -180,7 +180,7 @@ final class TLSBIO {
     /// Whether libssl has read all provided bytes.
     var isInputTaken: Bool { input.isEmpty }
 
-    /// Appends what libssl has written since the last call to `wire`.
+    /// Appends the bytes that libssl has written since the last call to `wire`.
     @inline(__always)
     func takeOutput(into wire: inout ByteQueue) {
         if !fullOutput.isEmpty { wire.append(contentsOf: &fullOutput) }

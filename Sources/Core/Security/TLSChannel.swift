@@ -204,7 +204,7 @@ package final class TLSChannel: SecureChannel {
     // MARK: Memory
 
     package func releaseIdleMemory() {
-        // libssl refuses while it holds a part of a record, the rest of which will follow.
+        // libssl refuses while it holds a part of a record; the rest will follow.
         SSL_free_buffers(ssl)
         becomeIdle()
     }

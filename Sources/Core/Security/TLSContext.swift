@@ -1,8 +1,8 @@
 import COpenSSL
 import Glibc
 
-/// What all TLS channels of one session share: the certificate, the rules of the handshake, the ticket keys, and
-/// the memory that records pass through.
+/// The state that all TLS channels of one session share: the certificate, the rules of the handshake, the ticket keys,
+/// and the memory that records pass through.
 ///
 /// `@unchecked Sendable`: created on any thread and passed to the session's loop before the first channel is created.
 /// From then on, the context and its channels are used on that loop only.
@@ -19,7 +19,7 @@ package final class TLSContext: @unchecked Sendable {
     static let ticketLifetime = 3_600
     /// The number of seconds after which new ticket keys are used. Tickets made with the old keys are then invalid.
     static let ticketKeyLifetime = 24 * 3_600
-    /// The maximum number of full records sent with one key: half of what RFC 8446, 5.5 allows for AES-GCM.
+    /// The maximum number of full records sent with one key: half of the number that RFC 8446, 5.5 allows for AES-GCM.
     static let recordsPerKey = 1 << 23
 
     /// The maximum number of channels that have traffic buffers of libssl at the same time, about 34 KiB each.

@@ -110,7 +110,7 @@ package struct TrustBook {
         if idsByName[entry.nameKey]?.isEmpty == true { idsByName[entry.nameKey] = nil }
     }
 
-    /// Applies `change` to what is known about `id`.
+    /// Applies `change` to the entry of `id`.
     package mutating func apply(_ change: TrustChange, to id: PeerID) {
         if change.forgets { remove(id) }
         var known = entries[id]

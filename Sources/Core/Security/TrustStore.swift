@@ -40,8 +40,8 @@ public final class TrustStore: Sendable {
             }
         }
 
-        /// Replaces the book with what the file contains now, and applies the changes that are not
-        /// in it. Returns the observers to call.
+        /// Replaces the book with the file's content, and applies the changes that are not in it. Returns the observers
+        /// to call.
         mutating func rebase(onto written: TrustBook) -> [@Sendable () -> Void] {
             let changesInOrder = sortedByPlace(changes)
             let before = book
@@ -108,7 +108,7 @@ public final class TrustStore: Sendable {
             }
     }
 
-    /// Returns what is known about `id`, which calls itself `name`.
+    /// Returns the trust in `id`, a peer that calls itself `name`.
     public func trust(in id: PeerID, called name: DisplayName) -> PeerTrust {
         state.withLock { $0.book.trust(in: id, called: name) }
     }

@@ -203,8 +203,8 @@ package enum TrustText {
             return nil
         }
 
-        /// Returns what an escape sequence stands for: a quotation mark, a backslash, or a
-        /// character by its number, as in `u{202e}`.
+        /// Returns the bytes of an escape sequence: a quotation mark, a backslash, or a character by its number, as in
+        /// `u{202e}`.
         private mutating func escaped() -> [UInt8]? {
             switch bytes.popFirst() {
             case UInt8(ascii: "\""): return [UInt8(ascii: "\"")]

@@ -1,6 +1,6 @@
 import Glibc
 
-/// What a ``TrustStore`` remembers about one peer.
+/// The entry of one peer in a ``TrustStore``.
 public struct TrustedPeer: Hashable, Sendable {
     /// The PeerID of the peer.
     public let id: PeerID
@@ -30,8 +30,8 @@ public enum PeerTrust: Hashable, Sendable {
     case newWithKnownName(of: [PeerID])
     /// The peer was announced as a session of this known identity, and has proven otherwise: somebody pretends.
     case falselyAnnounced(as: PeerID)
-    /// The peer is a guest in a browser, to whom this session has given its PeerID. It has no key, cannot be paired,
-    /// and its link is not encrypted.
+    /// The peer is a guest in a browser, and has its PeerID from this session. It has no key, cannot be paired, and its
+    /// link is not encrypted.
     case guest
 
     /// Whether the peer may pretend to be a known peer.

@@ -21,9 +21,9 @@ package struct CauseFacts: Sendable {
     /// The cause with its details, as an error prints it.
     let sentence: String
     let retrying: Retrying
-    /// What happened, explained to a person.
+    /// The explanation, for people.
     package let meaning: String
-    /// What the person can do about it.
+    /// The remedy, for people.
     package let help: String
     /// The advice for errors with this cause whose creator has no better advice.
     let advice: String?

@@ -51,8 +51,8 @@ public struct DisplayName: Hashable, Sendable, CustomStringConvertible {
 }
 
 extension String {
-    /// Whether the text contains a control character. ASCII is judged by its bytes, which takes a fraction of what
-    /// looking up each character in the tables of Unicode does.
+    /// Whether the text contains a control character. ASCII is judged by its bytes, which takes a fraction of the time
+    /// of looking up each character in the tables of Unicode.
     var hasControlCharacter: Bool {
         let isPrintable = utf8.withContiguousStorageIfAvailable { $0.allSatisfy(\.isPrintableASCII) }
         if isPrintable ?? false { return false }
@@ -82,7 +82,7 @@ extension UInt8 {
 extension DisplayName {
     /// The name and the short PeerID of the peer that has it, for errors.
     package func label(of peer: PeerID) -> String {
-        // In one pass, which takes a third of what interpolation does.
+        // In one pass, which takes a third of the time of interpolation.
         let (name, short) = (description.utf8, peer.short.utf8)
         return String(unsafeUninitializedCapacity: name.count + short.count + 3) { text in
             var end = text.initialize(fromContentsOf: name)

@@ -25,7 +25,7 @@ public struct FileFault: Error, Hashable, Sendable {
         case noSpace = 4
         /// The file changed while it was sent.
         case changed = 5
-        /// What was written is not what was sent.
+        /// The written bytes differ from those that were sent.
         case damaged = 6
         /// One side cannot read or write its file.
         case inaccessible = 7

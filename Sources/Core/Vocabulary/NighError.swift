@@ -1,10 +1,10 @@
 /// Describes a failure: its stage, cause, peer and transport, and what to do about it.
 ///
 /// Prints as one sentence: "connecting to Puma over bluetooth: the adapter is powered off; run `bluetoothctl power
-/// on`". Before the colon stands what was being done, then why it failed, then what helps. Every failure that this
-/// package reports is a `NighError`, including the failures of transports.
+/// on`". Before the colon stands the stage, behind it the cause, then the advice. Every failure that this package
+/// reports is a `NighError`, including the failures of transports.
 public struct NighError: Error, Hashable, Sendable {
-    /// What was being done when it failed.
+    /// The stage at which it failed.
     public var stage: Stage
     /// Why it failed.
     public var cause: Cause
@@ -12,7 +12,7 @@ public struct NighError: Error, Hashable, Sendable {
     public var peer: String?
     /// The scheme of the transport on which it failed.
     public var transport: String?
-    /// What the user can do about it.
+    /// The way for the user to fix it.
     public var advice: String?
     /// The single failures, if several routes were tried.
     public var attempts: [NighError]
@@ -40,7 +40,7 @@ public struct NighError: Error, Hashable, Sendable {
         return error
     }
 
-    /// What was being done when it failed.
+    /// A stage of the work, at which something may fail.
     #if hasAttribute(nonexhaustive)
         @nonexhaustive
     #endif
@@ -195,7 +195,7 @@ extension NighError {
     /// The activity that failed, with its peer and transport.
     private var activity: String {
         switch stage {
-        // These concern a transport itself, and not what travels over it.
+        // These concern a transport itself, and not the bytes that travel over it.
         case .configuring: "checking the settings" + (transport.map { " of \($0)" } ?? "") + with("for")
         case .loadingPlugin:
             "loading " + (transport.map { "the plugin of \($0)" } ?? "a plugin") + with("for")

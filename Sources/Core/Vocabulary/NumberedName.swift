@@ -5,7 +5,7 @@ package struct NumberedName {
     /// The number, or 1 for a name without a number.
     package let number: Int
 
-    /// All numbers are below this bound. What looks like a higher number is part of the name.
+    /// All numbers are below this bound. A higher number is part of the name.
     package static let upperBound = 1_000_000
 
     /// Splits `name` into stem and number.

@@ -38,7 +38,7 @@ extension SecurityFault: CustomStringConvertible {
     /// The fault in words.
     public var description: String { facts.sentence }
 
-    /// What the user can do about it; nil if there is nothing.
+    /// The way for the user to fix it; nil if there is none.
     var advice: String? { facts.advice }
 
     private static func sentence(_ what: String, _ reason: String) -> String {

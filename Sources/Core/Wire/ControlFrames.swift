@@ -82,7 +82,7 @@ package struct ConversationRequest: Equatable {
     package var standing: Standing
     /// How long the inviter waits for an answer. Zero for a resume.
     package var timeoutMilliseconds: UInt32 = 0
-    /// What the inviting program says to the invited program. Empty for a resume.
+    /// The inviting program's message to the invited program. Empty for a resume.
     package var context: [UInt8] = []
 }
 
@@ -118,8 +118,7 @@ extension ConversationRequest {
     /// The longest introduction.
     package static let introductionLimit = 512
 
-    /// Reads an `introduction` frame, whose bytes mean nothing to a link. It has some: without one, an introduction is
-    /// none.
+    /// Reads an `introduction` frame. Its bytes mean nothing to a link, but there must be at least one.
     static func introduction(reading bytes: UnsafeRawBufferPointer) throws(WireError) -> [UInt8] {
         guard (1...introductionLimit).contains(bytes.count) else {
             throw .malformed("an introduction of \(bytes.count) bytes")

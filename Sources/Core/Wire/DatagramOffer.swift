@@ -1,7 +1,6 @@
-/// What one side of a link says so that the other can send it packets beside the link: the payload of a `datagrams`
-/// frame.
+/// The offer of one side of a link to receive datagrams: the payload of a `datagrams` frame.
 package struct DatagramOffer: Equatable {
-    /// With what packets to the sender of the offer begin.
+    /// The first eight bytes of each packet to the sender of the offer.
     package var connection: UInt64
     /// The length of the longest packet that the sender of the offer takes.
     package var longestPacket: Int
@@ -18,7 +17,7 @@ package struct DatagramOffer: Equatable {
     /// The longest `place`.
     package static let longestPlace = 64
 
-    /// Reads the payload of a frame. What stands behind the place is for later versions.
+    /// Reads the payload of a frame. Bytes behind the place are for later versions.
     package init(reading bytes: UnsafeRawBufferPointer) throws(WireError) {
         var reader = FieldReader(bytes)
         connection = try reader.number(UInt64.self, "the connection of a datagram path")

@@ -26,7 +26,7 @@ package enum DatagramPacket {
     }
 }
 
-/// What a packet says. Its first byte is the kind.
+/// The content of a packet. Its first byte is the kind.
 package enum DatagramContent: Equatable {
     /// Asks the other side for an answer with the same token. Zeros may follow, so that the packet has the length that
     /// is tried.
@@ -36,7 +36,7 @@ package enum DatagramContent: Equatable {
     case message(DatagramOrder, UnsafeRawBufferPointer)
     /// A part of a message that is too long for a packet.
     case fragment(DatagramOrder, Fragment, UnsafeRawBufferPointer)
-    /// What has come of the receiver's packets.
+    /// A report on the packets that the receiver of this one has sent.
     case report(Report)
 
     package struct Fragment: Equatable {

@@ -23,7 +23,7 @@ package enum FrameContent {
     case datagrams(DatagramOffer)
     /// The context of an invitation that its sender gives up.
     case crossed(context: [UInt8])
-    /// Who has introduced the sender to the receiver.
+    /// An introducer's token.
     case introduction([UInt8])
     /// A frame type of a later version, which a receiver skips.
     case unknown(type: UInt8)

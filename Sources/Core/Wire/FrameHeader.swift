@@ -57,12 +57,12 @@ package enum FrameType: UInt8, CaseIterable {
     case streamData = 0x18
     /// Opens, ends or releases a stream, or says how many bytes of it may be sent.
     case streamControl = 0x19
-    /// Where the sender takes packets beside the link: a ``DatagramOffer``.
+    /// The place where the sender takes datagrams: a ``DatagramOffer``.
     case datagrams = 0x1A
     case unreliable = 0x20
-    /// What the sender's own invitation said, which it gives up because it accepts the receiver's.
+    /// The context of the sender's own invitation, which it gives up because it accepts the receiver's.
     case crossed = 0x80
-    /// Who has introduced the sender to the receiver. The sender's invitation follows.
+    /// An introducer's token. The sender's invitation follows.
     case introduction = 0x81
 
     /// The first optional type. Unknown types from here on are skipped.
@@ -102,7 +102,7 @@ package enum WireError: Error, Hashable {
 
     var asViolation: NighError.Cause { .protocolViolation(message) }
 
-    /// What is wrong, without naming the side that did it, because both sides get the same text.
+    /// The fault, without the side at fault, because both sides get the same text.
     package var message: String {
         switch self {
         case .oversize(let type, let length, let limit):

@@ -14,7 +14,7 @@ package struct Hello: Equatable {
     package var maximumFrame: Int
     /// The longest message that the sender accepts.
     package var maximumMessage: Int
-    /// How many streams the sender accepts, and of which length; nil if it has no streams.
+    /// The number of streams that the sender accepts, and their windows; nil if it has no streams.
     package var streams: StreamTerms? {
         didSet {
             abilities &= ~(Ability.streams | Ability.purposes)
@@ -23,8 +23,7 @@ package struct Hello: Equatable {
     }
     /// Both prefaces as the sender of the hello sent and received them, the dialling side's first. Nil in plaintext.
     ///
-    /// Prefaces are not protected. So both sides compare here, where nobody can change anything
-    /// any more, what they sent and received.
+    /// Prefaces are not protected. So both sides compare them here, where nobody can change anything any more.
     package var prefaces: [UInt8]?
     /// The statement of the identity that the sender acts for. Nil if its own key is that identity, and in plaintext.
     package var delegation: Delegation?
@@ -64,7 +63,7 @@ package struct Hello: Equatable {
         set { abilities = newValue ? abilities | Ability.kinds : abilities & ~Ability.kinds }
     }
 
-    /// Whether the sender may offer packets beside the link. A bit of `abilities` says so.
+    /// Whether the sender may offer to receive datagrams. A bit of `abilities` says so.
     package var hasDatagrams: Bool {
         get { abilities & Ability.datagrams != 0 }
         set { abilities = newValue ? abilities | Ability.datagrams : abilities & ~Ability.datagrams }
@@ -161,7 +160,7 @@ extension Hello: FramePayload {
     }
 }
 
-/// What one side of a link accepts of the other's streams.
+/// The terms on which one side of a link accepts streams of the other.
 package struct StreamTerms: Equatable {
     /// The number of streams that the other side may have open at once.
     package var streams: Int

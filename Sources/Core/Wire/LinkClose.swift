@@ -24,7 +24,7 @@ package struct LinkClose: Hashable {
         case prefaceChanged = 18
     }
 
-    /// What ends together with a link. Each scope includes the ones before it.
+    /// How much ends together with a link. Each scope includes the ones before it.
     package enum Scope: UInt8 {
         /// Only the link. A conversation on it looks for another link, and a request on it tries another route.
         case link = 1

@@ -1,4 +1,4 @@
-/// What a message is that is not the program's own: a number that a layer above the session has chosen. The session
+/// The kind of a message that is not the program's own: a number that a layer above the session has chosen. The session
 /// gives such a message to its layers, and never to the program.
 package struct MessageKind: RawRepresentable, Hashable, Sendable {
     package let rawValue: UInt8

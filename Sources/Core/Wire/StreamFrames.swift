@@ -1,4 +1,4 @@
-/// What a `stream-control` frame says about one stream of a conversation.
+/// The content of a `stream-control` frame, about one stream of a conversation.
 package enum StreamControl: Equatable {
     /// The sender opens the stream under this name and for this purpose.
     case open(name: String, for: StreamPurpose = .program)
@@ -56,7 +56,7 @@ package enum StreamControl: Equatable {
     }
 }
 
-/// A `stream-control` frame: the stream, and what is said about it.
+/// A `stream-control` frame: the number of the stream, and the content.
 package struct StreamControlFrame: Equatable {
     package let number: UInt32
     package let control: StreamControl

@@ -1,4 +1,4 @@
-/// What a stream is for. It decides who gets the stream at the side that did not open it.
+/// The purpose of a stream. It decides who gets the stream at the side that did not open it.
 package enum StreamPurpose: UInt8, CaseIterable, Sendable {
     /// The program's own streams, which it gets as events.
     case program = 0
@@ -18,7 +18,7 @@ package enum StreamPurpose: UInt8, CaseIterable, Sendable {
     /// A connection that a program at the opening side has made, and that goes on to a port of the other side's device.
     /// The name is the number of the port.
     case forward = 7
-    /// The transfer of files, of which the sides compare those that the receiver may have.
+    /// The transfer of files. The sides first compare files that the receiver may already have.
     case comparedFiles = 8
 }
 
@@ -58,6 +58,6 @@ extension StreamPurpose {
         }
     }
 
-    /// Whether the window of such a stream grows with what the link carries in a round trip.
+    /// Whether the window of such a stream grows with the bytes that the link carries in a round trip.
     var windowFollowsLink: Bool { self == .forward }
 }

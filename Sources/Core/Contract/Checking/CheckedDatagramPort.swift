@@ -1,4 +1,4 @@
-/// Wraps the port for packets beside a ``CheckedPipe``. It passes everything on, and checks it against the contract.
+/// Wraps the datagram port of a ``CheckedPipe``. It passes everything on, and checks it against the contract.
 ///
 /// `@unchecked Sendable`: as with ``CheckedPipe``, a report first checks that it is on the loop.
 final class CheckedDatagramPort: @unchecked Sendable {

@@ -221,7 +221,7 @@ public final class CheckedTransport: @unchecked Sendable {
         if let timer = dialTimers.removeValue(forKey: dial) { running?.loop.cancel(timer) }
     }
 
-    // MARK: What must not change
+    // MARK: Scheme and capabilities
 
     /// Checks that scheme and capabilities are still the same. Called in `start`, `advertise`, `browse` and `dial`, and
     /// when a pipe opens.

@@ -1,7 +1,7 @@
-/// A broken rule, and what broke it.
+/// A broken rule, and how it was broken.
 struct ContractBreach: Error {
     let rule: ContractRule
-    /// What was observed, for the author of the transport.
+    /// A description of the breach, for the author of the transport.
     let detail: String
 
     init(_ rule: ContractRule, _ detail: String) {

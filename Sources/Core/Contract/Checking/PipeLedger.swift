@@ -1,5 +1,5 @@
-/// What has happened on one pipe so far: what the session did with it, and what the pipe reported. The next report is
-/// checked against that.
+/// The history of one pipe: the calls of the session, and the reports of the pipe. The next report is checked against
+/// it.
 ///
 /// A value that knows no loop and calls nobody. It throws a ``ContractBreach`` when a rule is broken.
 struct PipeLedger {
@@ -29,7 +29,7 @@ struct PipeLedger {
     /// Whether neither side has closed the pipe.
     var isOpen: Bool { if case .open = phase { true } else { false } }
 
-    // MARK: What the session does
+    // MARK: Calls of the session
 
     mutating func closed(_ mode: PipeCloseMode) {
         if isOpen { phase = .closedHere(mode) }
@@ -60,7 +60,7 @@ struct PipeLedger {
         try checkWaiting(counters)
     }
 
-    /// Checks the pipe's counters against what has happened. Not to be called while the handler is being called.
+    /// Checks the pipe's counters against its history. Not to be called while the handler is being called.
     func check(_ counters: PipeCounters) throws(ContractBreach) {
         guard isOpen else { return }
         try checkReceived(counters)
@@ -87,7 +87,7 @@ struct PipeLedger {
         }
     }
 
-    // MARK: What the pipe reports
+    // MARK: Reports of the pipe
 
     /// Checks a delivery of `count` bytes. `counted` is the pipe's count of received bytes, which may or may not
     /// include them.

@@ -1,5 +1,5 @@
-/// What has happened at a transport so far: what the session asked for, and what the transport reported. The next
-/// report is checked against that.
+/// The history of a transport: the requests of the session, and the reports of the transport. The next report is
+/// checked against it.
 ///
 /// A value that knows no loop and calls nobody. It throws a ``ContractBreach`` when a rule is broken.
 struct TransportLedger {
@@ -29,7 +29,7 @@ struct TransportLedger {
 
     init(scheme: String) { self.scheme = scheme }
 
-    // MARK: What the session asks for
+    // MARK: Requests of the session
 
     mutating func advertise() { isAdvertising = true }
 
@@ -53,7 +53,7 @@ struct TransportLedger {
 
     func isOpen(_ dial: DialID) -> Bool { openDials.contains(dial) }
 
-    // MARK: What is withdrawn when the transport is cut off
+    // MARK: Withdrawals when the transport is cut off
 
     /// Removes and returns one of the routes that the session knows; nil if there is none.
     mutating func takeRoute() -> TransportAddress? {
@@ -69,7 +69,7 @@ struct TransportLedger {
         return next
     }
 
-    // MARK: What the transport reports
+    // MARK: Reports of the transport
 
     mutating func found(_ sighting: Sighting) throws(ContractBreach) {
         try check(sighting, "routeFound")

@@ -20,14 +20,14 @@ package protocol PacketChannel: AnyObject {
 package final class SequencedPipe: Pipe, @unchecked Sendable {
     private enum Phase {
         case open
-        /// Closed at this end. What was written is still to be sent.
+        /// Closed at this end. Written bytes are still to be sent.
         case lingering
         case over
     }
 
     /// How many bytes may wait before the pipe counts as backed up.
     private static let highWaterMark = 64 << 10
-    /// The time without progress after which a pipe that was closed drops what it still has to send.
+    /// The time without progress after which a pipe that was closed drops its unsent bytes.
     private static let lingerTime = Moment.Span.seconds(10)
 
     /// The number that the channel has given the pipe.
@@ -43,7 +43,7 @@ package final class SequencedPipe: Pipe, @unchecked Sendable {
     private var stream: SequencedStream
     private var isReading = false
     private var hasReportedEnd = false
-    /// Why the pipe is over, which the next turn reports, and what the other end gets then.
+    /// The error that the next turn reports, and the packet that gives the stream up at the other end.
     private var failure: (error: NighError, abort: [UInt8]?)?
     private var owesRoomNotice = false
     private var isTurnDue = false
@@ -148,7 +148,7 @@ package final class SequencedPipe: Pipe, @unchecked Sendable {
         takeTurnSoon()
     }
 
-    /// Ends the pipe and drops what waits. Nobody is notified but the channel.
+    /// Ends the pipe and drops the bytes that wait. Nobody is notified but the channel.
     ///
     /// - Parameter abort: the packet for the other end, if it has to know.
     package func end(abort: [UInt8]?) {
@@ -228,7 +228,7 @@ package final class SequencedPipe: Pipe, @unchecked Sendable {
 
     // MARK: Time
 
-    /// Sets the timer for what is due next. It is not set anew for every packet: when it fires too early, it is set
+    /// Sets the timer for the next deadline. It is not set anew for every packet: when it fires too early, it is set
     /// again.
     private func watchTime() {
         guard let moment = nextMoment else { return }

@@ -49,7 +49,7 @@ package struct SequencedStream {
 
     /// The packet that gives a stream up.
     package static let abort: [UInt8] = [Kind.abort.rawValue]
-    /// The length of what precedes the bytes in a packet.
+    /// The length of the fields before the bytes in a packet.
     package static let headLength = 9
 
     private enum Kind: UInt8 {
@@ -63,7 +63,7 @@ package struct SequencedStream {
     /// Nil if the stream does not resend.
     private let patience: Patience?
 
-    // What this end sends. The end of the bytes takes a number of its own, as if it were a byte.
+    // Sending. The end of the bytes takes a number of its own, as if it were a byte.
 
     /// The bytes from `firstKept` on: those that are still to be sent and, if the stream resends, acknowledged.
     private var kept = ByteQueue()
@@ -82,7 +82,7 @@ package struct SequencedStream {
     private var owesProbe = false
     private var lastProgress: Moment
 
-    // What this end receives.
+    // Receiving.
 
     private var held = ByteQueue()
     private var received: UInt64 = 0
@@ -169,7 +169,7 @@ package struct SequencedStream {
         if patience == nil { drop(before: next) }
     }
 
-    /// Forgets what need not be sent again.
+    /// Forgets the bytes before `number`, which need not be sent again.
     private mutating func drop(before number: UInt64) {
         kept.drop(Int(min(number, writtenCount) - min(firstKept, writtenCount)))
         firstKept = number

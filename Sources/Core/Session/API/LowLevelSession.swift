@@ -1,6 +1,6 @@
-/// A session seen as those need it who count nanoseconds, or who run several sessions on one event loop: calls that
-/// never wait, whose outcomes are passed to handlers on the loop. It is a view of the session, as `utf8` is one of a
-/// string: it keeps nothing but the session.
+/// A view of a session for programs that count nanoseconds, or run several sessions on one event loop. Its calls never
+/// wait, and pass their outcomes to handlers on the loop. It keeps nothing but the session, as `utf8` keeps nothing but
+/// its string.
 ///
 /// Every call works from any thread or task, also from the session's own handlers, unless it says otherwise. Handlers
 /// must not block the loop.
@@ -36,7 +36,7 @@ public struct LowLevelSession: Sendable {
     public var id: PeerID { session.id }
     /// The settings that the session was made with, except its layers.
     public var configuration: SessionConfiguration { session.configuration }
-    /// The trust store: what is known about peers' identities.
+    /// The trust store, which remembers peers' identities.
     public var trust: TrustStore { session.trust }
     /// The event loop on which everything happens.
     public var loop: any EventLoop { session.loop }
@@ -101,9 +101,9 @@ public struct LowLevelSession: Sendable {
     /// Withdraws an invitation of this session, if it is not answered yet.
     public func cancelInvitation(of peer: PeerID) { session.cancelInvitation(of: peer) }
 
-    /// Ends the conversation with a peer in good order. What was sent is still delivered, within `timings.linger`; from
-    /// now on nothing more can be sent. `completion` gets an error if something may not have arrived. Also withdraws an
-    /// invitation to the peer, and declines one from it.
+    /// Ends the conversation with a peer in good order. Messages sent before are still delivered, within
+    /// `timings.linger`; from now on nothing more can be sent. `completion` gets an error if something may not have
+    /// arrived. Also withdraws an invitation to the peer, and declines one from it.
     public func disconnect(
         _ peer: PeerID, completion: @escaping @Sendable (Result<PeerID, NighError>) -> Void = { _ in }
     ) {
@@ -116,7 +116,7 @@ public struct LowLevelSession: Sendable {
     /// Measures the round trip to a connected peer, whose session answers without its program. A ping is small and
     /// overtakes waiting messages.
     ///
-    /// - Parameter path: whether it travels on the link, or beside it as unreliable messages do. Beside the link it is
+    /// - Parameter path: whether it travels on the link, or as a datagram like unreliable messages. As a datagram it is
     ///   lost if one of its two packets is, and then fails after 5 s. When another link takes over, it is sent again
     ///   there.
     public func ping(

@@ -112,7 +112,7 @@ extension Peer {
     }
 
     /// Sends bytes as they are, to arrive soon or not at all: they never wait behind other messages and are never
-    /// repeated. For values of which only the newest counts, such as positions.
+    /// repeated. For values that only count until there is a newer one, such as positions.
     ///
     /// - Parameter key: a number from 0 to 253, if the program sends several such values, for instance one for each
     ///   player. A message then replaces an earlier one with its key that has not left yet, and no message with another

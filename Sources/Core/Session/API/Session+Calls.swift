@@ -1,4 +1,4 @@
-// The calls of `LowLevelSession`, which says what they do, for it and for layers.
+// The calls behind `LowLevelSession`, which documents them, for it and for layers.
 
 extension Session {
     package func start(onEvent: EventHandler? = nil, onMessage: MessageHandler? = nil) {

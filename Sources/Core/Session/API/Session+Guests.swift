@@ -1,4 +1,4 @@
-// Guests: people with a browser, whom this session invites by an address to open.
+// Guests: people with a browser. This session invites them by an address to open.
 
 extension Session {
     /// Invites a guest: makes an address to open in a browser, which works once. Show it as a QR code, and make another
@@ -31,14 +31,14 @@ extension Session {
         onLoop { driver in driver.guestTransport?.onInvitationUsed = handler }
     }
 
-    /// Whether those who come over this transport are guests. Nobody else can use its addresses.
+    /// Whether all peers that come over this transport are guests. Nobody else can use its addresses.
     package func hasGuests(over scheme: String) -> Bool {
         driver.transports.contains {
             $0.scheme == scheme && CheckedTransport.transport(inside: $0) is any GuestTransport
         }
     }
 
-    /// Calls the transport that has guests, on the loop, and waits for what that passes on.
+    /// Calls the transport for guests, on the loop, and waits for the value that it passes on.
     private nonisolated(nonsending) func onGuestTransport<Value: Sendable>(
         otherwise: Value,
         _ call: @escaping @Sendable (any GuestTransport, @escaping @Sendable (Value) -> Void) -> Void

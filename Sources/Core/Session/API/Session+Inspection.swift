@@ -34,7 +34,7 @@ package struct SessionInspection {
         package let routes: [TransportAddress]
         /// How far the messages have come, by lane; empty without a conversation.
         package let lanes: [LaneProgress]
-        /// Streams that are open, or of which the other side was not told yet that they are over.
+        /// Streams that are open, or whose end was not reported to the other side yet.
         package let streams: Int
     }
 
@@ -88,8 +88,8 @@ extension Session {
         }
     }
 
-    /// Returns what carries the conversation with a peer now: the scheme of a transport, and whether this session is
-    /// leaving the peer. Returns nil if no link does. It costs less than an inspection. Call it on the loop.
+    /// Returns the scheme of the transport that carries the conversation with a peer, and whether this session is
+    /// leaving the peer. Returns nil if no link carries it. It costs less than an inspection. Call it on the loop.
     package func carriage(of peer: PeerID) -> (scheme: String, isLeaving: Bool)? {
         guard let record = driver.machine.peers[peer], let scheme = driver.machine.scheme(inUseWith: record)
         else { return nil }

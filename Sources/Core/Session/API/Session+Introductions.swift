@@ -1,5 +1,5 @@
 extension Session {
-    /// Returns a peer by its ID. If it was not reported, it shows what others tell of it.
+    /// Returns a peer by its ID. If the session has not reported it, it has the properties in `told`, from other peers.
     package func peer(_ id: PeerID, told: Advertisement?) -> Peer {
         reference.reports.presentPeer(id)
             ?? Peer(unknown: id, told: told, trust: told.flatMap { trust(inTold: $0) }, in: reference)
@@ -11,8 +11,8 @@ extension Session {
         return identity == self.identity ? .paired : trust.trust(in: identity, called: told.name)
     }
 
-    /// Makes a peer known of which another peer has told, with the addresses at which it can be reached. They take the
-    /// place of those that were given before.
+    /// Makes an introduced peer known, with the addresses at which it can be reached. They replace those that were
+    /// given before.
     package func introduce(_ peer: IntroducedPeer) {
         onLoop { driver in driver.inTurn { driver.machine.introduce(peer, now: driver.loop.now) } }
     }

@@ -11,7 +11,7 @@ extension Session {
     /// The peer with this ID as the session last saw it.
     public func peer(_ id: PeerID) -> Peer { reference.peer(id) }
 
-    /// The events from now on. Each call gives a sequence of its own, which begins with what lasts: problems,
+    /// The events from now on. Each call gives a sequence of its own, which begins with the present state: problems,
     /// addresses, and the peers that are known already.
     public var events: EventSequence { reference.reports.events() }
 

@@ -1,4 +1,4 @@
-// The calls of `LowLevelSession`, which says what they do, for it and for layers.
+// The calls behind `LowLevelSession`, which documents them, for it and for layers.
 
 extension Session {
     // MARK: Without waiting
@@ -117,7 +117,7 @@ extension Session {
         }
     }
 
-    /// Creates a sequence beside `messages`, for messages of kinds that a layer keeps there.
+    /// Creates another sequence besides `messages`, for messages of kinds that a layer keeps there.
     package func makeMessages() -> MessageSequence { MessageSequence(inbox: driver.makeInbox()) }
 
     // MARK: From other threads

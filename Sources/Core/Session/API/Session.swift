@@ -14,7 +14,7 @@ public final class Session: Sendable {
     public let identity: PeerID
     /// The settings that the session was made with, except its layers.
     package let configuration: SessionConfiguration
-    /// The trust store: what is known about peers' identities.
+    /// The trust store, which remembers peers' identities.
     package let trust: TrustStore
     /// The messages of all peers, unless the session was given a handler for them.
     public let messages: MessageSequence
@@ -189,14 +189,14 @@ public final class Session: Sendable {
 
     // MARK: Start and close
 
-    /// Waits until the session is closed. If the task is cancelled, closes it first, in good order. For programs whose
-    /// parts are started and cancelled by somebody else.
+    /// Waits until the session is closed. If the task is cancelled, closes it first, in good order. For programs that
+    /// start and cancel their parts as tasks.
     public nonisolated(nonsending) func run() async {
         for await _ in reference.reports.peerLists() {}
         await close()
     }
 
-    /// Ends all conversations after what was sent has arrived, stops advertising, and returns when nothing of the
+    /// Ends all conversations after all messages have arrived, stops advertising, and returns when nothing of the
     /// session runs any more. Its sequences end, and its other calls fail with `closed`. Calling it again does nothing.
     /// Cancelling the task does not cut this short; it takes some seconds at most.
     public nonisolated(nonsending) func close() async {

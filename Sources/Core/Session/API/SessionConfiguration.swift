@@ -19,8 +19,8 @@ public struct SessionConfiguration: Sendable {
     public var limits: SessionLimits
     /// The timeouts and intervals of the session.
     public var timings: SessionTimings
-    /// Whether unreliable messages may travel beside the link, as packets that nothing delays, where the transport and
-    /// the peer can do that. Otherwise they travel within the link; see [the guide](docs/guides/sending.md).
+    /// Whether unreliable messages may travel as datagrams, which nothing delays, where the transport and the peer
+    /// support that. Otherwise they travel within the link; see [the guide](docs/guides/sending.md).
     public var datagrams = true
     /// Whether the session checks that each transport keeps its contract (see ``CheckedTransport``). A transport that
     /// breaks a rule is cut off and reported as down, and the report names the rule. On in debug builds. Off in other

@@ -11,7 +11,7 @@ public protocol SessionLayer: AnyObject, Sendable {
     /// session.
     var transports: [any Transport] { get }
 
-    /// The observer of what passes on the session's links, if the layer has one. Read once, when the session is made.
+    /// The layer's observer of the session's links, if it has one. Read once, when the session is made.
     var linkObserver: (any LinkObserver)? { get }
 
     /// Begins to follow a session that was just made and has not started.
@@ -81,7 +81,7 @@ extension ConversationLayer {
 }
 
 extension LayerCalls {
-    /// Reads what the layers take and bring; nil without layers. Fails if two take the same kind or purpose.
+    /// Collects the calls of the layers; nil without layers. Fails if two take the same kind or purpose.
     convenience init?(_ layers: [any SessionLayer]) throws(NighError) {
         guard !layers.isEmpty else { return nil }
         var receivers = KindReceivers()

@@ -1,6 +1,6 @@
 // How calls reach the session, from any thread.
 
-/// Begins a call on the loop, whose outcome the second argument takes.
+/// Begins a call on the loop. The second argument takes its outcome.
 typealias DriverCall<Value> =
     @Sendable (SessionDriver, @escaping @Sendable (Result<Value, NighError>) -> Void) -> Void
 
@@ -19,7 +19,7 @@ extension SessionReference {
         }
     }
 
-    /// Reports an event of a layer, or of what reads messages for the program.
+    /// Reports an event of a layer, or of code that reads messages for the program.
     package func report(_ event: SessionEvent) { onLoop { $0.report(event) } }
 
     /// Whether the session is closed or closing.

@@ -1,5 +1,5 @@
-/// The device on which a program runs in a simulation. A session that is made by its service takes from it what it
-/// otherwise gets from this machine.
+/// The device on which a program runs in a simulation. A session made by its service takes its identity, loop and
+/// transports from here.
 package struct SimulatedDevice: Sendable {
     /// The device of the present task; nil outside of simulations.
     @TaskLocal package static var current: SimulatedDevice?

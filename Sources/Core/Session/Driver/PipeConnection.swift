@@ -1,4 +1,4 @@
-/// A pipe and its link: passes what the pipe reports to the session machine, and messages on to the program. Loop only.
+/// A pipe and its link: passes the pipe's reports to the session machine, and messages on to the program. Loop only.
 final class PipeConnection: PipeHandler {
     // All of this is touched on the loop only, and no access lasts across a call to other code. So it needs no run-time
     // check for exclusive access.
@@ -11,7 +11,7 @@ final class PipeConnection: PipeHandler {
     @exclusivity(unchecked) var endWhileHeld: Result<Void, NighError>?
     /// Whether the driver counts this pipe among the closed ones that still have something to send.
     @exclusivity(unchecked) var isDraining = false
-    /// What carries packets beside the pipe.
+    /// The pipe's port for datagrams, once it is open.
     @exclusivity(unchecked) private(set) var datagramPort: (any DatagramPort)?
     /// The driver holds the connection in turn, until the link is over or the session is closed. From then on only the
     /// pipe holds it, as its handler, until it is drained.

@@ -1,4 +1,4 @@
-// The ports of packets beside the pipes of links.
+// The ports for datagrams of the pipes of links.
 
 extension SessionDriver {
     func openDatagrams(of link: Link) {

@@ -1,4 +1,4 @@
-// What the session advertises, among it whether it accepts no more peers; and whether it browses.
+// Advertising, including whether the session accepts no more peers; and browsing.
 
 extension SessionDriver {
     func startAdvertising() {

@@ -1,5 +1,5 @@
 extension SessionDriver {
-    /// Passes what a link has noted to the observers.
+    /// Passes the events that a link has noted to the observers.
     @inline(never)
     func observe(_ link: Link) {
         guard let tap = link.machine.tap else { return }

@@ -1,5 +1,5 @@
 extension SessionDriver {
-    /// Delivers what a link received, message by message, each one after the events that came before it.
+    /// Delivers the messages that a link received, one by one, each after the events that came before it.
     @inline(__always)
     func deliver(from connection: PipeConnection, now: Moment) {
         let link = connection.link
@@ -114,7 +114,7 @@ extension SessionDriver {
         connection.pipe.pauseReading()
     }
 
-    /// Reads from a link again, first what came meanwhile.
+    /// Reads from a link again, first the bytes that came meanwhile.
     func release(_ link: UInt64) {
         guard !isClosed, let connection = connections[link], !connection.link.isHeld else { return }
         inTurn {

@@ -1,9 +1,9 @@
 /// Connects the session machine to the world: pipes, transports, timers and the program's handlers on one side, the
 /// machine's inputs and outputs on the other. It decides nothing.
 ///
-/// `@unchecked Sendable`: after `start` everything here is touched on the loop only, which `Session` ensures. What is
-/// used for each peer or message needs no run-time check for exclusive access either: no access lasts across a call to
-/// other code.
+/// `@unchecked Sendable`: after `start` everything here is touched on the loop only, which `Session` ensures.
+/// Properties that each peer or message uses need no run-time check for exclusive access either: no access lasts across
+/// a call to other code.
 final class SessionDriver: @unchecked Sendable {
     let machine: SessionMachine
     let directory: PortDirectory
@@ -17,7 +17,7 @@ final class SessionDriver: @unchecked Sendable {
     var nextFullnessChange = Moment(nanoseconds: .min)
     var fullnessTimer: LoopTimer?
     private let role: SessionRole
-    /// The observers of what passes on links.
+    /// The observers of the links.
     let observers: [any LinkObserver]
 
     @exclusivity(unchecked) private(set) var messageHandlerBox: MessageHandlerBox?
@@ -47,7 +47,7 @@ final class SessionDriver: @unchecked Sendable {
     @exclusivity(unchecked) private var timerFiresAt = Moment.never
     /// The link whose pipe brought bytes last, and when.
     @exclusivity(unchecked) private var lastInput: (link: UInt64, moment: Moment) = (0, .never)
-    /// Whether no other pipe has brought bytes since the moment before that one.
+    /// Whether only that pipe has brought bytes at the last two moments with input.
     @exclusivity(unchecked) private var isOnlyInput = false
     /// Whether the turn that runs writes at its end, and does not wait for others to write with.
     @exclusivity(unchecked) private var writesAtOnce = false
@@ -60,7 +60,7 @@ final class SessionDriver: @unchecked Sendable {
 
     /// The most bytes that a link writes before other links get their turn.
     private static let writeShare = 1 << 20
-    /// This many bytes from one read are taken for part of a flow, of which more comes in the same turn.
+    /// A read of this many bytes counts as part of a flow: more comes in the same turn.
     static let flowByteCount = 3 << 10
 
     init(
@@ -98,7 +98,7 @@ final class SessionDriver: @unchecked Sendable {
         )
     }
 
-    /// Creates an inbox beside that of the session, whose messages count as unread like the others.
+    /// Creates another inbox besides that of the session. Its messages count as unread like the others.
     func makeInbox() -> MessageInbox { Self.makeInbox(machine, portNotifier) }
 
     /// Refers to the driver from its start to its close. The closures that are given to the loop again and again hold
@@ -160,7 +160,7 @@ final class SessionDriver: @unchecked Sendable {
         finishClosingIfReady()
     }
 
-    /// Notes that what a closed link had to send has left this process, or never will.
+    /// Notes that the last bytes of a closed link have left this process, or never will.
     func pipeDrained() {
         drainingPipes -= 1
         finishClosingIfReady()
@@ -226,7 +226,7 @@ final class SessionDriver: @unchecked Sendable {
 
     // MARK: Turns
 
-    /// Looks at the ports that other threads have used: they have staged messages, or read what came.
+    /// Looks at the ports that other threads have used: they have staged messages, or read received ones.
     func processListedPorts() {
         guard !isClosed else { return }
         inTurn {
@@ -239,8 +239,8 @@ final class SessionDriver: @unchecked Sendable {
         }
     }
 
-    /// Returns the counts so far. What the program has read counts at once, not only when there is enough of it to
-    /// notify the peer.
+    /// Returns the counts so far. Messages that the program has read count at once, not only when there are enough of
+    /// them to notify the peer.
     func statistics() -> SessionStatistics {
         inTurn {
             for peer in machine.sortedPeers {
@@ -250,7 +250,7 @@ final class SessionDriver: @unchecked Sendable {
         return machine.statisticsSnapshot()
     }
 
-    /// Runs an input to the machine. If it is the outermost one, also does what follows from it.
+    /// Runs an input to the machine. If it is the outermost one, also performs the machine's outputs.
     @inline(__always)
     func inTurn(_ input: () -> Void) {
         depth &+= 1
@@ -273,7 +273,7 @@ final class SessionDriver: @unchecked Sendable {
         armTimer()
     }
 
-    /// Carries out what the machine has decided, and sends its packets. Returns false if the session is closed.
+    /// Carries out the machine's directives, and sends its packets. Returns false if the session is closed.
     private func performOutputs() -> Bool {
         guard !isClosed else { return false }
         carryOutDirectives()
@@ -282,9 +282,9 @@ final class SessionDriver: @unchecked Sendable {
         return true
     }
 
-    /// Decides whether what is sent in the turn that begins is written at its end. Otherwise it is gathered until the
-    /// loop has looked at all pipes. It is written at once if the pipe has brought a few bytes, and no other pipe has
-    /// brought any at this moment or the last one: then there is nothing to gather, and waiting would only cost time.
+    /// Decides whether messages sent in the turn that begins are written at its end. Otherwise they are gathered until
+    /// the loop has looked at all pipes. They are written at once if the pipe has brought a few bytes and no other pipe
+    /// any at this moment or the last one: then there is nothing to gather, and waiting would only cost time.
     @inline(__always)
     func noteInput(_ byteCount: Int, from link: UInt64, now: Moment) {
         if link != lastInput.link {
@@ -297,8 +297,8 @@ final class SessionDriver: @unchecked Sendable {
         writesAtOnce = isOnlyInput && byteCount < Self.flowByteCount
     }
 
-    /// Schedules the writing of what links have to write behind all work of this turn, so that it leaves in one go.
-    /// Within an input to the machine, this happens at its end.
+    /// Schedules the writing of all links behind all work of this turn, so that the bytes leave in one go. Within an
+    /// input to the machine, this happens at its end.
     func flushSoon() {
         guard depth == 0, !flushIsDue else { return }
         flushIsDue = true
@@ -306,7 +306,7 @@ final class SessionDriver: @unchecked Sendable {
     }
 
     /// Sends an unreliable message. Drops it if the pipe's room is used up, because it would have to wait. A message
-    /// may have a path beside the link opened, so this is an input like any other.
+    /// may begin a datagram path, so this is an input like any other.
     func send(
         unreliable bytes: UnsafeRawBufferPointer, _ order: DatagramOrder, to peer: PeerID
     ) throws(NighError) {
@@ -340,7 +340,7 @@ final class SessionDriver: @unchecked Sendable {
         inTurn { machine.timeArrived(now: now) }
     }
 
-    /// Writes what the links have gathered in this turn.
+    /// Writes the bytes that the links have gathered in this turn.
     private func flush() {
         flushIsDue = false
         guard !isClosed else { return }
@@ -434,7 +434,7 @@ final class SessionDriver: @unchecked Sendable {
     /// Forgets the connection of a link that is over, and returns it.
     func remove(_ link: Link) -> PipeConnection? {
         if lastWritten?.link === link { lastWritten = nil }
-        // What was sent in the same turn as the goodbye leaves before it.
+        // Packets sent in the same turn as the goodbye leave before it.
         sendPackets()
         let connection = connections.remove(link.number)
         connection?.closeDatagrams()

@@ -25,7 +25,7 @@ final class TrustStoreSynchronizer: @unchecked Sendable {
     private(set) var isBusy = false
     private var mustSave = false
     private var mustCheck = false
-    /// What the last check found, if the file was changed and may still be written to.
+    /// The stamp of the file at the last check, if the file was changed and may still be written to.
     private var unsettled: ProtectedFile.Stamp?
     private var nextCheck: LoopTimer?
     /// Why the last check failed. The same reason is not reported twice in a row.
@@ -57,7 +57,7 @@ final class TrustStoreSynchronizer: @unchecked Sendable {
         checkFile()
     }
 
-    /// Ends what `start` began. What is being saved is still saved.
+    /// Stops checking the file. Changes that are being saved are still saved.
     func stop() {
         if let observation { store.removeObserver(observation) }
         observation = nil
@@ -66,7 +66,7 @@ final class TrustStoreSynchronizer: @unchecked Sendable {
         mustCheck = false
     }
 
-    /// Writes what has changed to the file.
+    /// Writes the changes to the file.
     func save() {
         mustSave = true
         startNextOperation()

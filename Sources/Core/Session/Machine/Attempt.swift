@@ -1,5 +1,5 @@
 /// A request of this session under way: it dials one route after another, sends the request, and waits for the answer.
-/// The phase of its peer says what it asks for: a conversation, a resume, or a move. Loop only.
+/// The phase of its peer tells its purpose: a conversation, a resume, or a move. Loop only.
 final class Attempt {
     // All of this is touched on the loop only, and no access lasts across a call to other code. So it needs no run-time
     // check for exclusive access.

@@ -1,7 +1,7 @@
 // The streams of a conversation, which both sides must have.
 
 extension Conversation {
-    /// Returns the streams, of which there may be none yet; nil if one of the sides has no streams.
+    /// Returns the table of streams, and creates it if there is none yet; nil if one of the sides has no streams.
     private func openStreams() -> StreamTable? {
         if let streams { return streams }
         guard let streamAgreement else { return nil }
@@ -37,7 +37,7 @@ extension Conversation {
     /// Resumes these tasks.
     func wakeReaders() { streams?.wakeReaders() }
 
-    /// Takes what the peer says about a stream. Returns the stream if the peer has opened one.
+    /// Handles a control frame of the peer. Returns the stream if the frame has opened one.
     func receivedStreamControl(
         _ frame: StreamControlFrame, wireBytes: Int, now: Moment
     ) throws(WireError) -> StreamPort? {

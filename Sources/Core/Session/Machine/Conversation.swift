@@ -15,7 +15,7 @@ package final class Conversation: FrameSource {
     let incarnation: UInt64
     /// The part of the conversation that other threads may touch.
     let port: PeerPort
-    /// The same port, for access that retains nothing.
+    /// `port`, for access that retains nothing.
     let unretainedPort: Unmanaged<PeerPort>
 
     // These are touched for each message. A run-time check for overlapping access would cost as much as the message,
@@ -36,7 +36,7 @@ package final class Conversation: FrameSource {
 
     /// The streams, once there was one.
     @exclusivity(unchecked) var streams: StreamTable?
-    /// What both sides have agreed about streams; nil if one of them has none.
+    /// The terms of both sides for streams; nil if one of them has none.
     let streamAgreement: StreamTable.Agreement?
 
     /// Received bytes that the program has not read.
@@ -95,7 +95,7 @@ package final class Conversation: FrameSource {
     /// link knows its conversation for the same reason, for received messages.)
     @exclusivity(unchecked) var link: Link? { didSet { streams?.isReconnecting = link == nil } }
 
-    /// What this side's own invitation said, which it gave up to accept the peer's.
+    /// The context of this side's own invitation, which it withdrew to accept the peer's.
     @exclusivity(unchecked) var crossedContext: [UInt8]?
     /// Where the messages of this conversation are kept, if they have a sequence of their own.
     @exclusivity(unchecked) var inbox: MessageInbox?
@@ -106,7 +106,7 @@ package final class Conversation: FrameSource {
     @exclusivity(unchecked) var briefLinks = 0
     /// Set when this side is leaving, which it does once everything that it sent is acknowledged.
     @exclusivity(unchecked) var departure: Departure?
-    /// The calls that wait until the peer has acknowledged what was sent.
+    /// The calls that wait until the peer has acknowledged all messages before them.
     @exclusivity(unchecked) private(set) var flushes: [Flush] = []
 
     /// Stops accepting messages, and reports `error` to all that wait for room. Staged messages can still be taken.
@@ -280,8 +280,8 @@ package final class Conversation: FrameSource {
             received: receiving[index].received)
     }
 
-    /// Applies the counts and grants that the peer reports. Fails if the peer claims what was never sent, or shrinks a
-    /// grant. Returns whether something is left to write.
+    /// Applies the counts and grants that the peer reports. Fails if the peer claims messages that were never sent, or
+    /// shrinks a grant. Returns whether something is left to write.
     func apply(_ standing: Standing, pool: inout LaneChunks) throws(WireError) -> Bool {
         for lane in 0..<2 where standing.received[lane] > sending[lane].sent {
             throw .malformed("the acknowledgement of a message that was not sent")
@@ -309,8 +309,8 @@ package final class Conversation: FrameSource {
             || standing.streamFrames < streams?.acknowledged ?? 0
     }
 
-    /// Begins to use a link on which the peer has stated its `standing`. Fails if the peer claims what was never sent,
-    /// or has lost what it acknowledged.
+    /// Begins to use a link on which the peer has stated its `standing`. Fails if the peer claims messages that were
+    /// never sent, or has lost some that it acknowledged.
     func startLink(peerStanding standing: Standing, pool: inout LaneChunks) throws(WireError) {
         for lane in 0..<2 {
             guard standing.received[lane] <= sending[lane].everSent,
@@ -464,7 +464,7 @@ package final class Conversation: FrameSource {
         return result
     }
 
-    /// Adds what a link has counted, which carries the conversation no longer. What still waits for it is dropped.
+    /// Adds the counts of a link that carries the conversation no longer. Messages that wait on it count as dropped.
     func keepCounts(of link: Link) {
         statistics.unreliableSent &+= link.machine.statistics.unreliableSent
         statistics.unreliableDropped &+= link.machine.statistics.unreliableDropped &+ link.newest.count

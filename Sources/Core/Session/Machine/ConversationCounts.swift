@@ -1,4 +1,4 @@
-/// What a conversation counts. `PeerStatistics` is made from it when somebody asks; it is four times as long.
+/// The counts of a conversation. `PeerStatistics`, which is four times as long, is made from them on request.
 struct ConversationCounts {
     var messagesSent = 0
     var bytesSent = 0

@@ -1,6 +1,6 @@
 /// An instruction of the session machine to its driver, which carries out all directives in order.
 ///
-/// A directive is one word, because it is moved several times on its way: what does not fit is kept in a box of its own
+/// A directive is one word, because it is moved several times on its way: longer values are kept in a box of their own
 /// (`indirect`).
 enum Directive {
     indirect case dial(DialID, transport: Int, TransportAddress, timeout: Duration)
@@ -9,11 +9,11 @@ enum Directive {
     indirect case findPlaces(race: UInt64, behind: RouteRecord)
     /// Stops reading from the link.
     case hold(Link)
-    /// Reads from the link again, first what has come meanwhile.
+    /// Reads from the link again, first the bytes that came meanwhile.
     case release(Link)
-    /// Writes what the link still has, then closes its pipe.
+    /// Writes the last bytes of the link, then closes its pipe.
     case close(Link)
-    /// Asks the transport for a way for packets beside the link's pipe.
+    /// Asks the transport for the datagram port of the link's pipe.
     case openDatagrams(Link)
     /// Has the port find the place that the other side has offered.
     indirect case findDatagramPlace(Link, DatagramOffer)

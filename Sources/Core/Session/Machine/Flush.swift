@@ -1,4 +1,4 @@
-/// A call that waits until the peer has acknowledged what was sent before it.
+/// A call that waits until the peer has acknowledged all messages before it.
 struct Flush {
     let token: CallToken
     /// The number of messages that the peer must have, by lane.

@@ -1,6 +1,6 @@
 /// A pipe, and what the session knows about the peer on it. Internal to the session machine and its driver; loop only.
 final class Link {
-    /// What the link is for, once its hellos are exchanged.
+    /// The purpose of the link, known once its hellos are exchanged.
     enum Purpose {
         /// Not known yet. The link waits for the hellos, then for a request.
         case unsettled
@@ -34,24 +34,24 @@ final class Link {
     /// The conversation that it carries, and since when.
     @exclusivity(unchecked) var conversation: Conversation?
     @exclusivity(unchecked) var carriesSince = Moment.never
-    /// Whether what comes stays unread until the answer on another link. This link carries the conversation, and the
+    /// Whether received bytes stay unread until the answer on another link. This link carries the conversation, and the
     /// other one may take over.
     @exclusivity(unchecked) var isHeld = false
     /// Whether it took over from a link on a worse transport.
     @exclusivity(unchecked) var isBetter = false
-    /// The way of unreliable messages beside the link, once this side has one.
+    /// The path for datagrams, once this side has one.
     @exclusivity(unchecked) var datagrams: DatagramPath?
-    /// Whether the transport was asked for such a way.
+    /// Whether the transport was asked for a datagram port.
     @exclusivity(unchecked) var hasAskedForDatagrams = false
-    /// Whether the transport had no such way.
+    /// Whether the transport had no datagram port.
     @exclusivity(unchecked) var lacksPort = false
-    /// The pings that wait for such a way.
+    /// The pings that wait for the path.
     @exclusivity(unchecked) var packetPings: [PacketPings.Request] = []
     /// Where the other side takes packets, until the path has begun.
     @exclusivity(unchecked) var datagramOffer: DatagramOffer?
     /// The newest unreliable messages of keys, which wait for room within the link.
     @exclusivity(unchecked) var newest = NewestMessages()
-    /// Who has introduced the other side to this one, as it says.
+    /// The introducer's token that the other side has sent, not checked yet; empty without one.
     @exclusivity(unchecked) var introduction: [UInt8] = []
     /// Whether it is in the queue of links that may have something to write.
     @exclusivity(unchecked) var isDirty = false
@@ -89,7 +89,7 @@ final class Link {
         peer.linkCount += 1
     }
 
-    /// Forgets the pings beside the link that have no answer yet, and returns them.
+    /// Forgets the pings of the datagram path that have no answer yet, and returns them.
     func takePacketPings() -> [PacketPings.Request] {
         defer { packetPings = [] }
         guard let datagrams else { return packetPings }

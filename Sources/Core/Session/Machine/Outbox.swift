@@ -12,7 +12,7 @@ struct Outbox {
     private var group = RecipientGroup()
     /// The recipient of the last message to one peer. Usually the next message goes there, too.
     private var last: Conversation?
-    /// The same conversation, for access that retains nothing; `last` keeps it alive.
+    /// `last`, for access that retains nothing.
     private(set) var lastUnretained: Unmanaged<Conversation>?
 
     // MARK: To one peer
@@ -53,7 +53,7 @@ struct Outbox {
         lastUnretained = .passUnretained(conversation)
     }
 
-    /// Appends a message behind what other threads have staged. Its bytes are copied at most once.
+    /// Appends a message behind those that other threads have staged. Its bytes are copied at most once.
     mutating func append(
         _ bytes: UnsafeRawBufferPointer, to conversation: Conversation, on lane: Lane, isNext: Bool
     ) throws(NighError) {
@@ -77,7 +77,7 @@ struct Outbox {
         try conversation.port.admit(count, on: lane, isNext: isNext)
     }
 
-    /// Appends what other threads have staged, which the port has admitted already.
+    /// Appends the messages that other threads have staged, which the port has admitted already.
     mutating func appendStaged(to conversation: Conversation) {
         while let run = conversation.port.takeStaged() { conversation.append(run, pool: &pool) }
     }

@@ -22,9 +22,9 @@ final class OutgoingInvitation {
     @exclusivity(unchecked) var wasSent = false
     /// Whether the request was begun again on all routes, because its link was lost.
     @exclusivity(unchecked) var isRepeated = false
-    /// Who has introduced this session to the peer; empty if nobody has.
+    /// An introducer's token for the peer; empty without one.
     @exclusivity(unchecked) var introduction: [UInt8] = []
-    /// What the peer's own invitation said, if the peer gave it up to accept this one.
+    /// The context of the peer's own invitation, if the peer withdrew it to accept this one.
     @exclusivity(unchecked) var crossedContext: [UInt8]?
 
     init(conversation: UInt64, context: [UInt8], to identity: PeerID, token: CallToken, attempt: Attempt) {

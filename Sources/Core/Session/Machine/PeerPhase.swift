@@ -1,4 +1,4 @@
-/// The phase of a peer in the session. Each case holds what belongs to it, and to no other.
+/// The phase of a peer in the session. Each case holds the values that belong to it alone.
 enum PeerPhase {
     /// Not seen.
     case unavailable

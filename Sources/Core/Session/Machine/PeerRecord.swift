@@ -1,4 +1,4 @@
-/// What the session machine knows about a peer. Loop only.
+/// The session machine's record of a peer. Loop only.
 ///
 /// It and `Link` refer to each other: a link knows its peer, and the record knows the link that carries the
 /// conversation. Only the machine changes them.

@@ -2,7 +2,7 @@
 /// one goes to the same peers, and then need not look them up or retain each of them. Loop only.
 struct RecipientGroup {
     private var conversations: ContiguousArray<Conversation> = []
-    /// The same conversations, for access that retains nothing.
+    /// `conversations`, for access that retains nothing.
     private var unretained: ContiguousArray<Unmanaged<Conversation>> = []
 
     /// Returns the conversation that the recipient at `index` had last time, if it is with `id` and still accepts

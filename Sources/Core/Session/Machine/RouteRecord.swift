@@ -3,7 +3,6 @@ struct RouteRecord: Equatable {
     let transport: Int
     let address: TransportAddress
     var quality: Double?
-    /// Who knows that the peer is there.
     enum Source {
         /// Discovery saw the peer there.
         case discovery

@@ -3,7 +3,7 @@
 // If both sides ask at once, the side with the greater PeerID decides. If it has sent its request already, it closes
 // the other side's link ("superseded"), and the other side accepts the request that it gets. If the other side's
 // request comes first, it accepts that request and gives its own dial up. So exactly one of the two requests is
-// accepted. The side that accepts also sends what its own request said, so that both programs learn the other's words.
+// accepted. The side that accepts also sends the context of its own request, so that both programs have the other's.
 
 extension SessionMachine {
     // MARK: The program's answers
@@ -21,11 +21,11 @@ extension SessionMachine {
         return (peer, pending)
     }
 
-    /// Accepts an invitation, of which the program knows. If there is no room for one more peer, the invitation is
-    /// declined, and the program is told.
+    /// Accepts an invitation that was reported to the program. If there is no room for one more peer, the invitation is
+    /// declined, and the program is notified.
     ///
     /// - Parameters:
-    ///   - own: what the program says in an invitation of its own, if that is its way to accept.
+    ///   - own: the context of the program's own invitation, if it accepts by inviting.
     ///   - token: the call that gets the outcome.
     func accept(
         _ invitation: IncomingInvitation, of peer: PeerRecord, inviting own: [UInt8]? = nil,
@@ -129,7 +129,7 @@ extension SessionMachine {
         finish(own.calls.map(\.token), with: peer, agreed: agreed)
     }
 
-    /// Notes what the peer's own invitation said. Its acceptance of this session's invitation follows.
+    /// Notes the context of the peer's own invitation. Its acceptance of this session's invitation follows.
     func crossedContextReceived(_ context: [UInt8], on link: Link) {
         guard let peer = link.peer, case .inviting(let own) = peer.phase, own.attempt.link === link else {
             return
@@ -198,7 +198,7 @@ extension SessionMachine {
 
     /// Accepts a request, and begins or continues the conversation on this link.
     ///
-    /// - Parameter own: what this session's own invitation said, if it gives one up.
+    /// - Parameter own: the context of this session's own invitation, if it gives one up.
     private func acceptRequest(
         _ request: ConversationRequest, on link: Link, with peer: PeerRecord, inviting own: [UInt8]? = nil,
         now: Moment

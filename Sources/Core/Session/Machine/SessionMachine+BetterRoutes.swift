@@ -12,7 +12,7 @@ extension SessionMachine {
         return preferredRoutes(of: peer).filter { transports[$0.transport].priority < inUse }
     }
 
-    /// Returns whether nothing is going on that a new link would disturb.
+    /// Returns whether the conversation may move to another link now, because nothing is going on that would suffer.
     func mayMove(_ peer: PeerRecord) -> Bool {
         peer.state == .connected && peer.pairing == nil && peer.conversation?.departure == nil && !isClosing
     }
@@ -65,8 +65,8 @@ extension SessionMachine {
         carrier.movesAt = max(carrier.movesAt, now + Moment.Span(retryAfter))
     }
 
-    /// Stops reading a link, because another link may take over. What comes stays unread until the answer on the other
-    /// link.
+    /// Stops reading a link, because another link may take over. Bytes that come stay unread until the answer on the
+    /// other link.
     func hold(_ link: Link) {
         link.isHeld = true
         output(.hold(link))

@@ -240,8 +240,8 @@ extension SessionMachine {
 
     // MARK: Leaving
 
-    /// Leaves a peer. What was sent is still delivered, within `linger`. An invitation in either direction is withdrawn
-    /// or declined.
+    /// Leaves a peer. Messages sent before are still delivered, within `linger`. An invitation in either direction is
+    /// withdrawn or declined.
     func leave(_ id: PeerID, token: CallToken?, now: Moment) {
         guard let peer = peers[id] else { return finish(token, id) }
         if let invitation = peer.invitation {
@@ -279,7 +279,7 @@ extension SessionMachine {
         requestAcknowledgement(from: peer, now: now)
     }
 
-    /// Reports that the peer has acknowledged what some calls have waited for.
+    /// Finishes the calls whose messages the peer has acknowledged.
     func finishFlushes(of conversation: Conversation) {
         for token in conversation.takeFinishedFlushes() { finish(token, conversation.peer) }
     }
@@ -343,7 +343,7 @@ extension SessionMachine {
 
     // MARK: Pings
 
-    /// Sends a ping to the peer, on the link in use or beside it.
+    /// Sends a ping to the peer, on the link in use or as a datagram.
     func ping(_ id: PeerID, over path: PingPath, payload: [UInt8], token: CallToken, now: Moment) {
         guard let peer = peers[id], let link = peer.link else {
             let error = NighError(.pinging, .notConnected, peer: peers[id]?.label ?? id.short)
@@ -372,8 +372,8 @@ extension SessionMachine {
         }
     }
 
-    /// Fails the pings on a link and beside it. Their answers come on the link they were sent on, or on one that took
-    /// over from it, or never.
+    /// Fails the pings of a link, also those sent as datagrams. Their answers come on the link they were sent on, or on
+    /// one that took over from it, or never.
     func failPings(on link: Link, with makeError: @autoclosure () -> NighError) {
         let packetPings = link.takePacketPings()
         guard !packetPings.isEmpty || !pings.isEmpty else { return }

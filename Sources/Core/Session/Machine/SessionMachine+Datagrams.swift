@@ -1,4 +1,4 @@
-// Unreliable messages beside a link. A path begins with the first such message of either side: the transport opens a
+// Unreliable messages as datagrams. A path begins with the first such message of either side: the transport opens a
 // port, and each side tells the other over the link where it takes packets. Until the path has been tried, messages
 // travel within the link.
 
@@ -23,8 +23,8 @@ extension SessionMachine {
         output(.openDatagrams(link))
     }
 
-    /// Begins a path with the port that the transport has opened beside the pipe of a link. Returns the offer that goes
-    /// to the other side; nil if the link has no use for the port.
+    /// Begins a path with the datagram port that the transport has opened. Returns the offer that goes to the other
+    /// side; nil if the link has no use for the port.
     func datagramPortOpened(
         on link: Link, place: [UInt8], longestPacket: Int, now: Moment
     ) -> DatagramOffer? {
@@ -43,7 +43,7 @@ extension SessionMachine {
         return offer
     }
 
-    /// The other side takes packets beside a link, too.
+    /// The other side takes datagrams, too.
     func datagramsOffered(_ offer: DatagramOffer, on link: Link) throws(WireError) {
         guard link.datagramOffer == nil else { throw .malformed("a second offer of packets") }
         link.datagramOffer = offer
@@ -74,7 +74,7 @@ extension SessionMachine {
 
     // MARK: Pings
 
-    /// Pings the peer of a link beside that link. A path that has not begun is begun, and the ping waits for it.
+    /// Pings the peer of a link with a datagram. A path that has not begun is begun, and the ping waits for it.
     func send(_ ping: PacketPings.Request, besides link: Link, now: Moment) {
         if let error = reasonAgainstPackets(on: link) { return answer(ping, .failure(error)) }
         guard let path = link.datagrams else {
@@ -89,7 +89,7 @@ extension SessionMachine {
         output(.answerPing(CallToken(number: ping.call), outcome))
     }
 
-    /// Returns why there are no packets beside a link; nil if there may be.
+    /// Returns why a link has no datagrams; nil if it may have them.
     private func reasonAgainstPackets(on link: Link) -> NighError? {
         if link.machine.hasDatagrams, !link.lacksPort { return nil }
         let isOurs = link.lacksPort || !link.machine.offersDatagrams
@@ -105,14 +105,14 @@ extension SessionMachine {
                 : nil)
     }
 
-    /// The transport has no way for packets beside this link after all.
+    /// The transport has no datagram port for this link after all.
     func datagramPortMissing(on link: Link) {
         link.lacksPort = true
         guard let error = reasonAgainstPackets(on: link) else { return }
         for ping in link.takePacketPings() { answer(ping, .failure(error)) }
     }
 
-    /// Reports what has come of the pings on a path.
+    /// Reports the results of the pings on a path.
     private func reportPings(of path: DatagramPath, on link: Link) {
         for result in path.takePingResults() {
             let outcome = result.outcome.mapError { failure in
@@ -131,7 +131,7 @@ extension SessionMachine {
         }
     }
 
-    /// Does what follows from an input to the path of a link.
+    /// Performs the outputs of a link's path, after an input to it.
     func processPath(of link: Link) {
         guard let path = link.datagrams else { return }
         if path.hasNews {

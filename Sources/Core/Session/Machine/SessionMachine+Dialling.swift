@@ -20,7 +20,7 @@ extension SessionMachine {
 
     // MARK: Running
 
-    /// Begins what is due. If nothing is left to begin and nothing is under way, the race is lost.
+    /// Begins the dials that are due. If nothing is left to begin and nothing is under way, the race is lost.
     func run(_ race: DialRace, now: Moment) {
         races[race.number] = race
         if isOutOfTime(race, now: now) {

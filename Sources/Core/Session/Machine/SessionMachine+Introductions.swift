@@ -13,7 +13,7 @@ extension SessionMachine {
             let peer = record(of: introduced.id, name: introduced.name)
         else { return }
         let before = (peer.name, peer.info, peer.identity)
-        // What discovery shows is newer, and once there is a conversation only the peer itself says what it is called.
+        // Discovery is newer, and once there is a conversation only the peer itself gives its name.
         let isSeen = peer.routes.contains { $0.source == .discovery }
         if introduced.isByItself ? !isSeen : !isSeen && !peer.state.hasConversation {
             announce(introduced.identity, named: introduced.name, by: peer)

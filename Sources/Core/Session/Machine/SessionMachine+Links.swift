@@ -1,4 +1,4 @@
-// What comes on links: hellos, requests, messages, ends.
+// Input from links: hellos, requests, messages, ends.
 
 /// A message for the program, borrowed from the link that it came on. Valid until the next call to the machine.
 struct Delivery {
@@ -40,7 +40,7 @@ struct Delivery {
         bytes = whole.pointer
     }
 
-    /// Creates a delivery of a message that came beside the link.
+    /// Creates a delivery of a message that came as datagrams.
     init(_ message: DatagramPath.Received, in conversation: Conversation) {
         self.conversation = conversation
         kind = nil
@@ -89,7 +89,7 @@ extension SessionMachine {
         }
     }
 
-    /// Processes what a link received, up to the next message for the program. Returns nil if there is none.
+    /// Processes the bytes that a link received, up to the next message for the program. Returns nil if there is none.
     @inline(__always)
     func nextDelivery(from link: Link, now: Moment) -> Delivery? {
         while let step = link.machine.next(now: now) {
@@ -98,7 +98,7 @@ extension SessionMachine {
         return nil
     }
 
-    /// Sends what is owed for what was received. Call it when `nextDelivery` has returned nil.
+    /// Acknowledges received messages if that is due. Call it when `nextDelivery` has returned nil.
     @inline(__always)
     func finishReceiving(on link: Link, now: Moment) {
         conversationToWake.take()?.wakeReaders()
@@ -191,7 +191,7 @@ extension SessionMachine {
         report(.peerResponsive(snapshot(of: peer)))
     }
 
-    /// Reports a stream that the peer has opened, to those for whom it is.
+    /// Reports a stream that the peer has opened, to the program or to the layer for its purpose.
     private func report(_ stream: ByteStream) {
         switch stream.purpose {
         case .program: report(.streamOpened(stream))
@@ -230,7 +230,7 @@ extension SessionMachine {
         sendRequest(on: link, to: peer, now: now)
     }
 
-    /// Finds out what the link is for, after the hellos are exchanged.
+    /// Determines the purpose of the link, after the hellos are exchanged.
     private func opened(_ link: Link, now: Moment) {
         guard let hello = link.machine.peerHello else { return }
         noteIncarnation(of: hello, now: now)

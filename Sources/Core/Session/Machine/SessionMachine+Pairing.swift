@@ -73,7 +73,7 @@ extension SessionMachine {
     }
 
     /// Handles a change of the trust store: by this program, by another session or program of the user, or by hand in
-    /// the file. Ends what is not allowed any more, and notifies the program of peers whose trust has changed.
+    /// the file. Ends conversations that are not allowed any more, and reports peers whose trust has changed.
     func trustChanged(now: Moment) {
         guard security != .none else { return }
         for peer in sortedPeers {
@@ -199,7 +199,7 @@ extension SessionMachine {
                 link.machine.send(.refused(.notNow))
                 return markDirty(link)
             }
-            // What was on its way when this side ended the pairing does not matter any more.
+            // A message that was on its way when this side ended the pairing does not matter any more.
             guard case .commitment = message else { return }
             guard acceptPairing(askedBy: peer, on: link, now: now) else { return }
         }
@@ -368,9 +368,9 @@ extension SessionMachine {
         if let link = pairing.link, link.purpose == .pairing { close(link, .superseded) }
     }
 
-    /// Continues a pairing after the conversation changed its link. The new link has other keys, so what was exchanged
-    /// on the old one counts for nothing. The side that asked asks again, and no person has seen anything of it. If
-    /// digits are shown already, the pairing is not withdrawn silently: it ends with an event.
+    /// Continues a pairing after the conversation changed its link. The new link has other keys, so the exchange on the
+    /// old one counts for nothing. The side that asked asks again, and no person has seen anything of it. If digits are
+    /// shown already, the pairing is not withdrawn silently: it ends with an event.
     func movePairing(with peer: PeerRecord, from old: Link, to link: Link, now: Moment) {
         guard let pairing = peer.pairing, pairing.link === old else { return }
         if pairing.showsCode {

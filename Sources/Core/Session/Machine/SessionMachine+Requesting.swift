@@ -5,7 +5,7 @@ extension SessionMachine {
 
     /// Invites a known peer. The outcome is reported under `token`.
     ///
-    /// - Parameter introduction: who has introduced this session to the peer; empty if nobody has.
+    /// - Parameter introduction: an introducer's token for the peer; empty without one.
     func invite(
         _ id: PeerID, context: [UInt8], introduction: [UInt8] = [], timeout: Duration, token: CallToken,
         now: Moment
@@ -140,8 +140,8 @@ extension SessionMachine {
         requestFailed(peer, with: error, now: now)
     }
 
-    /// Sends the request on a dialled link that is open and whose peer is the right one. Called for something that came
-    /// on that link, so it leaves with what else is owed for that.
+    /// Sends the request on a dialled link that is open and whose peer is the right one. Called while input from that
+    /// link is handled, so the request leaves together with the answers to that input.
     func sendRequest(on link: Link, to peer: PeerRecord, now: Moment) {
         guard let attempt = peer.attempt else { return close(link, .cancelled) }
         guard attempt.deadline > now else {
@@ -151,7 +151,7 @@ extension SessionMachine {
         link.purpose = .requesting
         attempt.link = link
         attempt.requestSent = true
-        // After a link has broken, its route may swallow what is sent for longer than the conversation can wait.
+        // After a link has broken, its route may swallow bytes for longer than the conversation can wait.
         let isHurried = peer.recovery != nil && !attempt.race.routes.isEmpty
         attempt.routeDeadline = isHurried ? now + Moment.Span(timings.nextRoute) : .never
         watch(peer)

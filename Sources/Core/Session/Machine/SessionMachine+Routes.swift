@@ -1,4 +1,4 @@
-// What discovery reports: peers come, change and go with the routes that lead to them.
+// Reports of discovery: peers come, change and go with the routes that lead to them.
 
 extension SessionMachine {
     /// Takes a sighting, new or changed. Both are the same here, because a route may be reported twice.
@@ -39,8 +39,8 @@ extension SessionMachine {
         watch(peer)
     }
 
-    /// Notes what a peer announces of itself, or others of it. A peer that is known by its own key acts for nobody
-    /// else.
+    /// Notes the identity and the name that a peer announces, or that others announce of it. A peer that is known by
+    /// its own key acts for nobody else.
     func announce(_ identity: PeerID?, named name: DisplayName, by peer: PeerRecord) {
         if security != .none {
             peer.identity.announce(trust.knows(peer.id) ? nil : identity)

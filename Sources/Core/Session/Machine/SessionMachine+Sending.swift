@@ -1,4 +1,4 @@
-// What the program sends: each message goes into its conversation, and the conversation's link joins those that have
+// Messages from the program: each goes into its conversation, and the conversation's link joins those that have
 // something to write. Each reliable `send` returns whether the driver has to flush because it may have added such a
 // link.
 
@@ -34,7 +34,7 @@ extension SessionMachine {
         return announce(conversation)
     }
 
-    /// Sends to several peers. What fits into a frame is encoded once, and all of them refer to it.
+    /// Sends to several peers. A message that fits into a frame is encoded once, and all of them refer to it.
     func send(
         _ payload: ByteSlice, to ids: [PeerID], on lane: Lane, failures: inout [PeerID: NighError]
     ) -> Bool {
@@ -103,7 +103,7 @@ extension SessionMachine {
 
     // MARK: From other threads
 
-    /// Handles what another thread has done: it has staged messages for a peer, or has read what came from it.
+    /// Handles the work of another thread: it has staged messages for a peer, or has read messages from it.
     func processPort(_ port: PeerPort) {
         guard let peer = peers[port.peer] else { return }
         if let conversation = peer.conversation, conversation.port === port, port.hasStaged {
@@ -152,7 +152,7 @@ extension SessionMachine {
         return conversation
     }
 
-    /// Makes sure that the link writes what was appended. Usually the link is announced already.
+    /// Makes sure that the link writes the appended messages. Usually the link is announced already.
     @inline(__always)
     private func announce(_ conversation: Conversation) -> Bool {
         if conversation.isAnnounced { return false }

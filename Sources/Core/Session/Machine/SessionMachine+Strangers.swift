@@ -11,8 +11,8 @@ extension SessionMachine {
     /// group gives up its oldest pipe. So neither group can take more than half of the places from the other. An honest
     /// peer speaks as soon as its pipe is open. It loses its place only if half as many pipes as there are places come
     /// before its first bytes, or if as many begin a handshake before its own is complete. A proven key does not count,
-    /// because anybody can make keys, and neither does asking for a pairing of which no person knows yet. An invitation
-    /// that waits for the program has its own limit, and stays.
+    /// because anybody can make keys, and neither does a request for a pairing that no person has seen yet. An
+    /// invitation that waits for the program has its own limit, and stays.
     func hasRoomForStranger() -> Bool {
         guard strangerCount >= limits.unauthenticatedPipes else { return true }
         let waiting = links.values.filter {

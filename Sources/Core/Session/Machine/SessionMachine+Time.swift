@@ -1,7 +1,7 @@
 // When the machine looks at links, peers and addresses again, and what it does when their time has come.
 
 extension SessionMachine {
-    /// What is due at a deadline.
+    /// The subject of a deadline.
     enum Wakeup {
         case link(UInt64)
         case peer(PeerID)

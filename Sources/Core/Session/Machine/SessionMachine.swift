@@ -6,7 +6,7 @@
 /// `nextDirtyLink` and `nextDelivery`. The same inputs give the same outputs, because all random decisions come from
 /// the seed. `SessionDriver` connects the machine to transports. Loop only.
 final class SessionMachine {
-    /// What the machine needs to know about a transport.
+    /// The properties of a transport that the machine uses.
     struct TransportTraits {
         let scheme: String
         let priority: Int
@@ -28,7 +28,7 @@ final class SessionMachine {
     let transports: [TransportTraits]
     private let offer: SecureChannelOffer
     let security: SessionSecurity
-    /// The trust store: what is known about peers' identities.
+    /// The trust store, which remembers peers' identities.
     let trust: TrustStore
     /// The identity that this session acts for.
     let identity: PeerID
@@ -72,7 +72,7 @@ final class SessionMachine {
     @exclusivity(unchecked) private var directives = Ring<Directive>()
     @exclusivity(unchecked) private var events = Ring<SessionEvent>()
     @exclusivity(unchecked) private var dirtyLinks = Ring<Link>()
-    /// The conversation that has received bytes of streams for which tasks wait, in what is being received now.
+    /// The conversation whose streams have just received bytes that tasks wait for.
     @exclusivity(unchecked) var conversationToWake: Conversation?
     @exclusivity(unchecked) private var linksWithPackets = Ring<Link>()
     @exclusivity(unchecked) var wakeups = TimerQueue<Wakeup>()
@@ -115,7 +115,7 @@ final class SessionMachine {
 
     var hasDirtyLinks: Bool { !dirtyLinks.isEmpty }
 
-    /// The next link that has packets to send beside it.
+    /// The next link that has datagrams to send.
     func nextLinkWithPackets() -> Link? {
         guard let link = linksWithPackets.popFirst() else { return nil }
         link.hasPackets = false
@@ -230,7 +230,7 @@ final class SessionMachine {
 
     /// Closes a link from this side, with a goodbye that gives the reason.
     ///
-    /// - Parameter cause: what this side counts and records, if the code means something else to the peer.
+    /// - Parameter cause: the cause that this side counts and records, if the code means something else to the peer.
     func close(
         _ link: Link, _ code: LinkClose.Code, _ reason: String = "", because cause: NighError.Cause? = nil
     ) {
@@ -241,8 +241,8 @@ final class SessionMachine {
         if let peer = link.peer, peer.pairing?.link === link { endPairing(with: peer, .left, saying: nil) }
     }
 
-    /// What this side counts for a goodbye of its own. A code that means "I leave" tells the peer that the peer has
-    /// left.
+    /// The cause that this side counts for a goodbye of its own. A code that means "I leave" tells the peer that the
+    /// peer has left.
     private static func ownCause(of close: LinkClose) -> NighError.Cause {
         switch close.code {
         case .left, .sessionClosed: .left
@@ -285,7 +285,7 @@ final class SessionMachine {
     /// its hello: the identity says whose it is.
     func setAdvertisedName(_ name: DisplayName) { if hello.delegation == nil { hello.name = name } }
 
-    /// Ends what is left of the conversations, after everything else was shut down.
+    /// Ends the remaining conversations, after everything else was shut down.
     func end(_ error: NighError) {
         isOver = true
         for peer in sortedPeers { peer.conversation?.end(error) }
@@ -294,8 +294,8 @@ final class SessionMachine {
 
     // MARK: States
 
-    /// Moves a peer to its next phase and notifies the program. A move that is not in the table of `PeerState.mayMove`
-    /// is a bug of this machine, and stops the program.
+    /// Changes the phase of a peer and notifies the program. A change of state that is not in the table of
+    /// `PeerState.mayMove` is a bug of this machine, and stops the program.
     func move(_ peer: PeerRecord, to next: PeerPhase, cause: NighError? = nil) {
         let last = peer.state
         precondition(last.mayMove(to: next.state), "no move from \(last) to \(next.state)")

@@ -1,4 +1,4 @@
-/// Identifies a call of the program, whose outcome is reported with `Directive.finish`.
+/// Identifies a call of the program. Its outcome is reported with `Directive.finish`.
 struct CallToken: Hashable {
     let number: UInt64
 }

@@ -1,4 +1,4 @@
-/// The events of a session for one reader, in order. It begins with what lasts: with what does not work, as
+/// The events of a session for one reader, in order. It begins with the present state: with problems, as
 /// ``SessionEvent/transportDown(_:_:)`` and ``SessionEvent/problem(_:)``, with the addresses at which the session
 /// listens, as ``SessionEvent/listening(scheme:_:)``, and with the peers that are known already, as
 /// ``SessionEvent/peerFound(_:)`` and ``SessionEvent/connected(_:)``. It ends when the session is closed.

@@ -132,7 +132,7 @@ package final class Inbox<Element: Sendable>: Sendable {
         state.withLock { state in state.readerNumber == number ? state.reader.take() : nil }
     }
 
-    /// Ends the queue. What waits can still be read.
+    /// Ends the queue. Elements that wait can still be read.
     @inlinable
     package func finish() {
         let reader = state.withLock { state -> UnsafeContinuation<Bool, Never>? in

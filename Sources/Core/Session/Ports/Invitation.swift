@@ -8,6 +8,6 @@ public struct Invitation: Hashable, Sendable {
     public let context: [UInt8]
     /// The scheme of the transport over which the invitation came.
     public let transport: String
-    /// Who has introduced the peer, as it says; empty if it does not say.
+    /// The introducer's token that the peer has sent, not checked yet; empty without one.
     package let introduction: [UInt8]
 }

@@ -19,7 +19,7 @@ public struct MessageOrigin: Hashable, Sendable {
 public struct Message: Sendable {
     /// Where it came from, and how it was sent.
     public let origin: MessageOrigin
-    /// The payload. It shares memory with what was received; use `payload.copy()` to store a small one for long.
+    /// The payload. It shares memory with the received bytes; use `payload.copy()` to store a small one for long.
     public let payload: ByteSlice
 
     package init(origin: MessageOrigin, payload: ByteSlice) {

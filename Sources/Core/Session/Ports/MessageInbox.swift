@@ -13,19 +13,19 @@ struct UnreadRun: Sendable {
     /// How many bytes at the beginning of the one message are not for the program.
     var hiddenByteCount = 0
 
-    /// The bytes that it counts while the program has not read it.
+    /// The number of bytes that it counts until the program reads it.
     var cost: Int { origin == nil ? bytes.count : SendLane.cost(of: bytes.count) }
 }
 
 /// The messages of a session that its program has not read.
 ///
 /// The loop appends runs. The reader has one run open at a time and takes its messages one by one. The last message
-/// takes over the reference to the memory, which is freed as soon as the program releases that message. What was read
-/// is reported to the loop run by run, and within a long run in steps far smaller than the window.
+/// takes over the reference to the memory, which is freed as soon as the program releases that message. Read messages
+/// are reported to the loop run by run, and within a long run in steps far smaller than the window.
 ///
-/// `@unchecked Sendable`: what is marked "reader only" is touched only by the thread that has set `isReading`. A mutex
-/// is not needed because there is one reader, and would cost as much as the message. Two readers that break this rule
-/// wait for each other for a few instructions.
+/// `@unchecked Sendable`: properties marked "reader only" are touched only by the thread that has set `isReading`. A
+/// mutex is not needed because there is one reader, and would cost as much as the message. Two readers that break this
+/// rule wait for each other for a few instructions.
 final class MessageInbox: @unchecked Sendable {
     private let runs = Inbox<UnreadRun>()
     private let portNotifier: PortNotifier
@@ -70,7 +70,7 @@ final class MessageInbox: @unchecked Sendable {
 
     /// The number of runs that waited when the last one was appended. Loop only.
     @exclusivity(unchecked) private var waiting = 0
-    /// What runs are copied to while the reader is behind. Loop only.
+    /// The chunk that runs are copied to while the reader is behind. Loop only.
     @exclusivity(unchecked) private var tail: Chunk?
 
     /// A reader that keeps up seldom has more runs before it.
@@ -89,7 +89,7 @@ final class MessageInbox: @unchecked Sendable {
         onAppend?()
     }
 
-    /// Moves what waits of one peer to another inbox. What the reader has open stays. Loop only.
+    /// Moves the waiting messages of one peer to another inbox. The run that the reader has open stays. Loop only.
     func moveMessages(of port: PeerPort, to inbox: MessageInbox) {
         for run in runs.takeAll(where: { $0.port === port }) { inbox.append(run) }
     }
@@ -103,13 +103,13 @@ final class MessageInbox: @unchecked Sendable {
         return tail.slice(from: start)
     }
 
-    /// Counts what nobody will read, so that it does not take the room of the peer's next conversation.
+    /// Counts unread messages as read, so that they do not take the room of the peer's next conversation.
     deinit {
         if let port { count(end &- counted, of: port) }
         while let run = runs.poll() { count(run.cost, of: run.port) }
     }
 
-    /// Ends the inbox. What waits can still be read.
+    /// Ends the inbox. Messages that wait can still be read.
     func finish() { runs.finish() }
 
     // MARK: The reader

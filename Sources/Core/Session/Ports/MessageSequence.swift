@@ -5,7 +5,7 @@
 public struct MessageSequence: AsyncSequence, Sendable {
     let inbox: MessageInbox
 
-    /// Ends the sequence. What waits can still be read.
+    /// Ends the sequence. Messages that wait can still be read.
     package func finish() { inbox.finish() }
 
     /// Returns the next message without waiting, or nil if there is none now. Callable from any thread.

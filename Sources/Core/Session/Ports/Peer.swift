@@ -9,7 +9,7 @@ public struct Peer: Identifiable, Sendable {
     /// The transport that carries the conversation now, for example "tcp"; nil while there is no link. It changes
     /// without a change of state when the conversation moves to a better route; the event `peerChanged` reports this.
     public let transport: String?
-    /// Whether unreliable messages travel beside the link now, as packets that nothing delays.
+    /// Whether unreliable messages travel as datagrams now, which nothing delays.
     public let hasDatagrams: Bool
     /// The trust in the peer's identity, from this user's trust store. A peer without a connection has not proven the
     /// identity yet; it does so before anything else passes. Nil in a session without encryption, where no peer proves
@@ -31,7 +31,7 @@ extension Peer {
 
     /// The identity that the peer acts for, which stays the same when the peer restarts or changes its name. It differs
     /// from `id` if a person runs several programs of one service: all of them act for one identity, and are trusted as
-    /// that identity is. Of a peer that was only seen so far it is what the peer announces; a connection fails if the
+    /// that identity is. Of a peer that was only seen so far it is the announced identity; a connection fails if the
     /// peer does not prove it.
     public var identity: PeerID { handle.identity }
 
@@ -57,9 +57,9 @@ extension Peer {
     /// Whether messages can be sent to the peer now. During a reconnection they wait until there is a link again.
     public var isConnected: Bool { state == .connected || state == .reconnecting }
 
-    /// A peer that the session does not know, or of which only others tell.
+    /// Creates a peer that the session does not know, or knows only from other peers.
     ///
-    /// - Parameter told: what others tell of it; nil if nobody does.
+    /// - Parameter told: the advertisement that other peers give for it; nil if none does.
     init(unknown id: PeerID, told: Advertisement?, trust: PeerTrust?, in session: SessionReference) {
         handle = PeerHandle(
             in: session, id: id, identity: told?.identity ?? id,

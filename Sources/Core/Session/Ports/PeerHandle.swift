@@ -1,4 +1,4 @@
-/// The part of a peer that its snapshots share until something of it changes: what is known of the peer, its session,
+/// The part of a peer that its snapshots share until something of it changes: the properties of the peer, its session,
 /// and the port of the conversation. So copying a peer counts one reference, and sending to it needs no search.
 ///
 /// `@unchecked Sendable`: the port is read and written with the session's lock held, the place with that of its
@@ -11,7 +11,7 @@ final class PeerHandle: @unchecked Sendable {
     let info: DiscoveryInfo
     let isFull: Bool
     let routes: [Peer.Route]
-    /// The port of the conversation, each of which has one of its own.
+    /// The port of the present conversation. Each conversation has a port of its own.
     @exclusivity(unchecked) private var openPort: PeerPort?
     /// Where the session's reports keep the peer.
     @exclusivity(unchecked) var place = Int.max

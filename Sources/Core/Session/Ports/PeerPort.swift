@@ -13,8 +13,8 @@ struct StagedRun: Sendable {
     var messageCount: Int
 }
 
-/// The part of a conversation that any thread may touch: whether and how much may be sent, what other threads have
-/// staged, which tasks wait for room, and what the program has read.
+/// The part of a conversation that any thread may touch: whether and how much may be sent, the messages that other
+/// threads have staged, the tasks that wait for room, and the number of bytes that the program has read.
 ///
 /// The lock is held for a few memory operations, never during a call to other code.
 final class PeerPort: Sendable {
@@ -217,7 +217,7 @@ final class PeerPort: Sendable {
         }
     }
 
-    /// Creates the chunks for what other threads send to all peers of a session.
+    /// Creates the chunks for messages of other threads, which all peers of a session share.
     static func makeChunks() -> Guarded<ChunkPool> {
         Guarded(ChunkPool(chunkSize: 16 << 10, keepAtMost: 256))
     }
@@ -336,7 +336,7 @@ final class PeerPort: Sendable {
         }
     }
 
-    /// Marks the port as not listed. What is staged or read from now on lists it again.
+    /// Marks the port as not listed. The next message staged or read lists it again.
     func markUnlisted() { isListed.store(false, ordering: .sequentiallyConsistent) }
 
     /// Returns the next staged run, in the order in which they were staged.
@@ -378,7 +378,7 @@ final class PeerPort: Sendable {
         waiter?.resume(nil)
     }
 
-    /// Ends sending for good and forgets what is staged. Everybody who waits gets `error`.
+    /// Ends sending for good and forgets the staged messages. All waiting tasks get `error`.
     func close(_ error: NighError) {
         isOver.store(true, ordering: .sequentiallyConsistent)
         stop(error)
@@ -391,7 +391,7 @@ final class PeerPort: Sendable {
         }
     }
 
-    /// Admits nothing more. What is staged can still be taken. Everybody who waits gets `error`.
+    /// Admits nothing more. Staged messages can still be taken. All waiting tasks get `error`.
     func stop(_ error: NighError) {
         let waiters = state.withLock { state -> [Waiter] in
             guard state.ending == nil else { return [] }

@@ -11,12 +11,12 @@ extension Peer: CustomStringConvertible {
 }
 
 extension Invitation: CustomStringConvertible {
-    /// Who invites.
+    /// The peer that invites, and the transport.
     public var description: String { "invitation from \(peer.label) over \(transport)" }
 }
 
 extension Message: CustomStringConvertible {
-    /// The number of bytes, and who has sent them.
+    /// The number of bytes, and the sender.
     public var description: String {
         "\(origin.isReliable ? "" : "unreliable ")message of \(payload.count) bytes from \(sender.short)"
     }

@@ -9,8 +9,8 @@ public enum SessionEvent: Sendable {
     case peerFound(Peer)
     /// A peer can no longer be reached.
     case peerLost(Peer)
-    /// A peer's name, info, routes or trust changed, or the transport in use, or whether unreliable messages travel
-    /// beside it.
+    /// A peer's name, info, routes or trust changed, or the transport in use, or whether unreliable messages travel as
+    /// datagrams.
     case peerChanged(Peer)
 
     /// One of the two sides has asked for a conversation, and the answer is on its way.

@@ -12,7 +12,7 @@ package final class SessionReference: Sendable {
     let reports: SessionReports
     /// Bytes of one unreliable message.
     let unreliableLimit: Int
-    /// Finds the driver, on the loop. It is a `SessionDriver.DriverReference`, of which this floor knows nothing.
+    /// Finds the driver, on the loop. It is a `SessionDriver.DriverReference`, a type that this floor cannot name.
     let driverReference: any AnyObject & Sendable
     /// The layers of the session, which it keeps.
     private let layers: [WeakLayer]

@@ -22,7 +22,7 @@ final class SessionReports: @unchecked Sendable {
             }
         }
 
-        /// The events that told of what lasts now.
+        /// The events that describe the present state.
         var lasting: [SessionEvent] {
             let peerEvents = peers.sorted.flatMap { peer -> [SessionEvent] in
                 peer.isConnected ? [.peerFound(peer), .connected(peer)] : [.peerFound(peer)]

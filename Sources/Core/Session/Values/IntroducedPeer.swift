@@ -1,12 +1,12 @@
-/// A peer of which another peer has told, and where it can be reached.
+/// A peer as another peer has introduced it, with the addresses at which it can be reached.
 package struct IntroducedPeer: Hashable, Sendable {
     package var id: PeerID
-    /// The identity that the peer acts for, as it was told; nil if it is the peer's own key.
+    /// The identity that the peer acts for, as the introducer gave it; nil if it is the peer's own key.
     package var identity: PeerID?
     package var name: DisplayName
     package var info: DiscoveryInfo
     package var addresses: [TransportAddress]
-    /// Whether the peer itself has told its name and info.
+    /// Whether the name and info come from the peer itself.
     package var isByItself: Bool
 
     /// Creates an introduced peer.

@@ -1,4 +1,4 @@
-/// A count or a measurement of a session, with all that a log or a metrics system shows beside the number.
+/// A count or a measurement of a session, with all that a log or a metrics system shows besides the number.
 public struct Metric: Hashable, Sendable {
     /// The name, which never changes: `bytes_sent`.
     public let name: String

@@ -32,7 +32,7 @@ public struct PeerStatistics: Hashable, Sendable {
     public var bytesUnread = 0
     /// The counts of the link in use; nil while there is none.
     public var link: LinkStatistics?
-    /// The counts of the datagram path beside that link; nil while there is none.
+    /// The counts of that link's datagram path; nil while there is none.
     public var datagrams: DatagramStatistics?
     /// The scheme of the transport that carries the link in use.
     public var transport: String?

@@ -2,6 +2,6 @@
 public enum PingPath: String, Hashable, Sendable {
     /// On the link, where it overtakes waiting messages.
     case link
-    /// Beside the link, as a packet: see `SessionConfiguration.datagrams`.
+    /// As a datagram: see `SessionConfiguration.datagrams`.
     case packets
 }

@@ -15,9 +15,9 @@ public struct SessionTimings: Hashable, Sendable {
     public var firstRetry: Duration = .milliseconds(250)
     /// The longest pause between two such attempts.
     public var longestRetry: Duration = .seconds(2)
-    /// The time for which a dial or an open pipe may go without proof of which peer is there. After it, the next route
-    /// or place is tried beside it. The session waits the same time for an answer if a conversation's link broke and
-    /// there are other routes, or if a conversation moves to a better route.
+    /// The time that a dial or an open pipe may take to prove which peer is there. After it, the next route or place is
+    /// tried at the same time. The session waits just as long for an answer if a conversation's link broke and there
+    /// are other routes, or if a conversation moves to a better route.
     public var nextRoute: Duration = .seconds(2)
     /// The time for which a better route must have been there before a conversation moves to it. It doubles each time
     /// that the move fails or does not last, with jitter. The side with the smaller PeerID waits twice as long.
