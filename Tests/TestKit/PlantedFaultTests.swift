@@ -26,7 +26,7 @@ struct PlantedFaultTests {
                 conversation.append(ByteSlice([1, 2, 3]), on: .main, pool: &machine.outbox.pool)
             case .miscountsLinks: peer.linkCount += 1
             case .losesALink: conversation.link = nil
-            case .sleepsThroughADeadline: peer.carrier?.movesAt = Moment(nanoseconds: 0)
+            case .sleepsThroughADeadline: peer.carryingLink?.movesAt = Moment(nanoseconds: 0)
             }
         }
     }

@@ -34,7 +34,7 @@ struct KeepAlive {
     /// When something was last received that was whole.
     private var wholeAt: Moment
     /// For this long after `wholeAt`, bytes that complete nothing count as a sign of life.
-    private let patience: Moment.Span
+    private let partialInputLimit: Moment.Span
 
     /// Creates the state of a link that was heard at `now`.
     ///
@@ -49,7 +49,7 @@ struct KeepAlive {
         self.pingAfter = Moment.Span(nanoseconds: ping)
         suspectAfterPing = Moment.Span(nanoseconds: suspect)
         loseAfterSuspecting = Moment.Span(nanoseconds: total - ping - suspect)
-        patience = Moment.Span(nanoseconds: total)
+        partialInputLimit = Moment.Span(nanoseconds: total)
         since = now
         wholeAt = now
     }
@@ -61,7 +61,7 @@ struct KeepAlive {
     mutating func noteBytes(isWhole: Bool, at now: Moment) -> Bool {
         if isWhole {
             wholeAt = now
-        } else if now - wholeAt > patience {
+        } else if now - wholeAt > partialInputLimit {
             return false
         }
         since = now

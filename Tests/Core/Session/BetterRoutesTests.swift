@@ -131,7 +131,9 @@ import Testing
             restoreFast(first, second)
             for (member, other) in both(first, second) {
                 let peer = try #require(member.machine.peers[other.id])
-                member.session.driver.inTurn { member.machine.move(peer, now: network.loop.now) }
+                member.session.driver.inTurn {
+                    member.machine.moveConversation(of: peer, now: network.loop.now)
+                }
             }
             try talk(first, second, 0..<300, on: network.loop)
             try network.run(for: .seconds(3))
@@ -441,7 +443,7 @@ import Testing
         // The refusal is on its way over the slow link when the fast one takes over.
         first.confirmPairing(with: second, digitsAgree: false)
         let peer = try #require(first.machine.peers[second.id])
-        first.session.driver.inTurn { first.machine.move(peer, now: network.loop.now) }
+        first.session.driver.inTurn { first.machine.moveConversation(of: peer, now: network.loop.now) }
         try network.run(for: .seconds(5))
         #expect(first.transport(to: second) == "fast")
         #expect(first.pairingEnds == [.pairingRefused(.digitsDiffer)])

@@ -9,7 +9,7 @@ enum PeerPhase {
     /// One side has accepted the other's request, or gives its own request up. Passed through within one input.
     case settling
     /// A link carries the conversation.
-    case connected(Conversation, Carrier)
+    case connected(Conversation, CarryingLink)
     /// The conversation has lost its link and looks for another.
     case reconnecting(Conversation, Recovery)
     /// The conversation is over. Passed through within one input.

@@ -79,12 +79,12 @@ final class PeerRecord {
         }
     }
 
-    var carrier: Carrier? {
-        if case .connected(_, let carrier) = phase { carrier } else { nil }
+    var carryingLink: CarryingLink? {
+        if case .connected(_, let carryingLink) = phase { carryingLink } else { nil }
     }
 
     /// The link that carries the conversation.
-    var link: Link? { carrier?.link }
+    var link: Link? { carryingLink?.link }
 
     var recovery: Recovery? {
         if case .reconnecting(_, let recovery) = phase { recovery } else { nil }
@@ -94,7 +94,7 @@ final class PeerRecord {
     var attempt: Attempt? {
         switch phase {
         case .inviting(let invitation): invitation.attempt
-        case .connected(_, let carrier): carrier.attempt
+        case .connected(_, let carryingLink): carryingLink.attempt
         case .reconnecting(_, let recovery): recovery.attempt
         case .unavailable, .available, .settling, .ended: nil
         }
@@ -105,7 +105,7 @@ final class PeerRecord {
         let attempt = attempt
         switch phase {
         case .inviting: phase = .settling
-        case .connected(_, let carrier): carrier.attempt = nil
+        case .connected(_, let carryingLink): carryingLink.attempt = nil
         case .reconnecting(_, let recovery): recovery.attempt = nil
         case .unavailable, .available, .settling, .ended: break
         }

@@ -38,7 +38,7 @@ extension SessionMachine {
             let error = NighError(.inviting, .limit("peers", limits.peers), peer: peer.label)
             return report(.invitationEnded(described, error))
         }
-        move(peer, to: .settling)
+        changePhase(of: peer, to: .settling)
         let agreed = acceptRequest(
             invitation.request, on: invitation.link, with: peer, inviting: own, now: now)
         finish(token.map { [$0] } ?? [], with: peer, agreed: agreed)
@@ -156,7 +156,7 @@ extension SessionMachine {
         let invitation = IncomingInvitation(
             number: nextNumber(), link: link, request: request, deadline: now + timeout)
         if peer.state == .unavailable {
-            move(peer, to: .available(invitation))
+            changePhase(of: peer, to: .available(invitation))
         } else {
             peer.phase = .available(invitation)
         }

@@ -13,24 +13,24 @@ extension SessionMachine {
     }
 
     /// Returns whether the conversation may move to another link now, because nothing is going on that would suffer.
-    func mayMove(_ peer: PeerRecord) -> Bool {
+    func canMoveConversation(of peer: PeerRecord) -> Bool {
         peer.state == .connected && peer.pairing == nil && peer.conversation?.departure == nil && !isClosing
     }
 
     /// Starts or stops the wait for a better route, which has to be there for a while without a break. Call it when
     /// routes or the link in use have changed.
     func considerBetterRoutes(of peer: PeerRecord, now: Moment) {
-        guard let carrier = peer.carrier else { return }
+        guard let carryingLink = peer.carryingLink else { return }
         if betterRoutes(of: peer).isEmpty {
-            carrier.movesAt = .never
-        } else if carrier.attempt == nil, carrier.movesAt == .never {
+            carryingLink.movesAt = .never
+        } else if carryingLink.attempt == nil, carryingLink.movesAt == .never {
             waitForBetterRoute(of: peer, now: now)
         }
     }
 
     /// Stops the wait for a better route if there is none any more. Call it when routes are gone.
     func forgetBetterRoutes(of peer: PeerRecord) {
-        if betterRoutes(of: peer).isEmpty { peer.carrier?.movesAt = .never }
+        if betterRoutes(of: peer).isEmpty { peer.carryingLink?.movesAt = .never }
     }
 
     /// Schedules the move to a better route. Both sides may see that route, or only one. The side with the smaller
@@ -38,20 +38,20 @@ extension SessionMachine {
     private func waitForBetterRoute(of peer: PeerRecord, now: Moment) {
         var pause = min(timings.betterRoute * (1 << min(peer.failedMoves, 16)), timings.longestBetterRoute)
         if hello.peer < peer.id { pause = pause * 2 }
-        peer.carrier?.movesAt = now + jittered(pause)
+        peer.carryingLink?.movesAt = now + jittered(pause)
         watch(peer)
     }
 
     /// Starts a move, after the better route has been there for long enough.
-    func move(_ peer: PeerRecord, now: Moment) {
-        guard let carrier = peer.carrier else { return }
-        carrier.movesAt = .never
+    func moveConversation(of peer: PeerRecord, now: Moment) {
+        guard let carryingLink = peer.carryingLink else { return }
+        carryingLink.movesAt = .never
         let routes = betterRoutes(of: peer)
-        guard carrier.attempt == nil, !routes.isEmpty else { return }
-        guard mayMove(peer) else { return waitForBetterRoute(of: peer, now: now) }
+        guard carryingLink.attempt == nil, !routes.isEmpty else { return }
+        guard canMoveConversation(of: peer) else { return waitForBetterRoute(of: peer, now: now) }
         let deadline = now + Moment.Span(timings.dial) + Moment.Span(timings.handshake)
         let race = race(for: .peer(peer.id), along: routes, until: deadline)
-        carrier.attempt = Attempt(race: race, deadline: deadline)
+        carryingLink.attempt = Attempt(race: race, deadline: deadline)
         run(race, now: now)
         watch(peer)
     }
@@ -61,8 +61,8 @@ extension SessionMachine {
     func moveFailed(of peer: PeerRecord, now: Moment, retryAfter: Duration) {
         peer.failedMoves += 1
         considerBetterRoutes(of: peer, now: now)
-        guard let carrier = peer.carrier, carrier.movesAt != .never else { return }
-        carrier.movesAt = max(carrier.movesAt, now + Moment.Span(retryAfter))
+        guard let carryingLink = peer.carryingLink, carryingLink.movesAt != .never else { return }
+        carryingLink.movesAt = max(carryingLink.movesAt, now + Moment.Span(retryAfter))
     }
 
     /// Stops reading a link, because another link may take over. Bytes that come stay unread until the answer on the
@@ -89,7 +89,7 @@ extension SessionMachine {
             pings[number]?.link = link
             link.machine.ping(token: number, payload: waiting.payload, now: now)
         }
-        for ping in old.takePacketPings() { send(ping, besides: link, now: now) }
+        for ping in old.takePacketPings() { send(ping, onPathOf: link, now: now) }
         movePairing(with: peer, from: old, to: link, now: now)
         link.newest = old.newest.takeAll()
         if let path = old.datagrams { link.newest.add(path.takeWaiting()) }

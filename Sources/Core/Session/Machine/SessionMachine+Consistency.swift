@@ -59,13 +59,13 @@ extension SessionMachine {
             expect(conversation.isConsistent, "messages miscounted")
         }
         switch peer.phase {
-        case .connected(let conversation, let carrier):
-            let link = carrier.link
+        case .connected(let conversation, let carryingLink):
+            let link = carryingLink.link
             expect(links[link.number] === link, "carried by a link that is gone")
             expect(link.conversation === conversation, "carried by another's link")
             expect(conversation.link === link, "sends on another link")
             expect(link.purpose == .carrying, "carried by a link that does not carry")
-            let isMoving = carrier.attempt?.requestSent ?? false
+            let isMoving = carryingLink.attempt?.requestSent ?? false
             expect(link.isHeld == isMoving, "held: \(!isMoving)")
         case .reconnecting(let conversation, _):
             expect(conversation.link == nil, "sends on a link that is gone")

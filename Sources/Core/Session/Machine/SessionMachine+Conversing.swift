@@ -41,17 +41,17 @@ extension SessionMachine {
         conversation.streams?.linkChanged(roundTrip: link.machine.shortestRoundTrip)
         measureRoundTrip(for: conversation, on: link, now: now)
         if !conversation.flushes.isEmpty { finishFlushes(of: conversation) }
-        let phase = PeerPhase.connected(conversation, Carrier(link: link))
+        let phase = PeerPhase.connected(conversation, CarryingLink(link: link))
         switch peer.phase {
         case .settling:
             peer.unreadLeft = 0
             output(.openPort(conversation.port))
             peer.handle?.set(conversation.port)
             if security != .none { remember(peer) }
-            move(peer, to: phase)
+            changePhase(of: peer, to: phase)
         case .reconnecting:
             conversation.statistics.reconnects += 1
-            move(peer, to: phase)
+            changePhase(of: peer, to: phase)
         case .connected:
             // The conversation moved to a better route, or this side had not noticed yet that the old link was gone.
             conversation.statistics.reconnects += 1
@@ -74,7 +74,7 @@ extension SessionMachine {
     private func beginningFailed(with peer: PeerRecord, cause: NighError.Cause, now: Moment) {
         conversationsEnded.add(cause.label)
         dropManualRoutes(of: peer)
-        move(peer, to: .available(nil), cause: NighError(.conversing, cause, peer: peer.label))
+        changePhase(of: peer, to: .available(nil), cause: NighError(.conversing, cause, peer: peer.label))
         cleanUp(peer, now: now)
     }
 
@@ -86,7 +86,7 @@ extension SessionMachine {
     }
 
     /// Handles the end of the link that carried the conversation.
-    func carrierEnded(of peer: PeerRecord, _ link: Link, _ end: LinkMachine.LinkEnd, now: Moment) {
+    func carryingLinkEnded(of peer: PeerRecord, _ link: Link, _ end: LinkMachine.LinkEnd, now: Moment) {
         guard let conversation = peer.conversation else { return }
         conversation.link = nil
         noteLoss(of: link, with: peer, now: now)
@@ -120,8 +120,8 @@ extension SessionMachine {
             deadline: now + grace(after: link), retryAt: redials ? now : now + jittered(pause),
             pause: pause, cause: end.cause, lastResort: betterRouteFailed ? link.transport : nil)
         conversation.keepCounts(of: link)
-        move(
-            peer, to: .reconnecting(conversation, recovery),
+        changePhase(
+            of: peer, to: .reconnecting(conversation, recovery),
             cause: NighError(.conversing, end.cause, peer: peer.label))
         if redials { beginResuming(peer, now: now) }
         watch(peer)
@@ -212,7 +212,7 @@ extension SessionMachine {
         outbox.forgetRecipients()
         peer.unreadLeft = conversation.unread
         output(.closePort(conversation.port))
-        move(peer, to: .ended, cause: error)
+        changePhase(of: peer, to: .ended, cause: error)
         for token in conversation.departure?.tokens ?? [] {
             output(.finish(token, departureResult(of: peer, undelivered: undelivered)))
         }
@@ -287,10 +287,10 @@ extension SessionMachine {
     /// Asks the peer for the acknowledgement of the last messages, because a call waits for it. Without a ping the peer
     /// may take its time.
     func requestAcknowledgement(from peer: PeerRecord, now: Moment) {
-        guard case .connected(let conversation, let carrier) = peer.phase,
+        guard case .connected(let conversation, let carryingLink) = peer.phase,
             conversation.departure != nil || !conversation.flushes.isEmpty, !conversation.isDrained
         else { return }
-        let link = carrier.link
+        let link = carryingLink.link
         link.machine.sendAutomaticPing(now: now)
         markDirty(link)
     }
@@ -358,7 +358,7 @@ extension SessionMachine {
             return output(.answerPing(token, .failure(error)))
         }
         if path == .packets {
-            return send(.init(call: token.number, padding: payload.count), besides: link, now: now)
+            return send(.init(call: token.number, padding: payload.count), onPathOf: link, now: now)
         }
         let number = nextNumber()
         pings[number] = (token, link, payload)

@@ -6,7 +6,7 @@ extension SessionMachine {
     /// Sends a message on the path of a link, or says that the link has to carry it. The first message has a path
     /// opened.
     func send(
-        _ bytes: UnsafeRawBufferPointer, _ order: DatagramOrder, besides link: Link, now: Moment
+        _ bytes: UnsafeRawBufferPointer, _ order: DatagramOrder, onPathOf link: Link, now: Moment
     ) -> DatagramPath.Sending {
         guard let path = link.datagrams else {
             askForDatagrams(on: link)
@@ -75,7 +75,7 @@ extension SessionMachine {
     // MARK: Pings
 
     /// Pings the peer of a link with a datagram. A path that has not begun is begun, and the ping waits for it.
-    func send(_ ping: PacketPings.Request, besides link: Link, now: Moment) {
+    func send(_ ping: PacketPings.Request, onPathOf link: Link, now: Moment) {
         if let error = reasonAgainstPackets(on: link) { return answer(ping, .failure(error)) }
         guard let path = link.datagrams else {
             link.packetPings.append(ping)

@@ -344,7 +344,7 @@ extension SessionMachine {
         case .carrying:
             pairingLinkEnded(link, end, wasCarrying: true)
             if let peer = link.peer, peer.link === link {
-                carrierEnded(of: peer, link, end, now: now)
+                carryingLinkEnded(of: peer, link, end, now: now)
             }
         case .requesting: requestLinkEnded(link, end, now: now)
         case .pairing: pairingLinkEnded(link, end, wasCarrying: false)

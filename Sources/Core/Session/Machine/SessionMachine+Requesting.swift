@@ -112,7 +112,7 @@ extension SessionMachine {
         let invitation = OutgoingInvitation(
             conversation: generator.next(), context: context, to: peer.identity.current, token: token,
             attempt: attempt)
-        move(peer, to: .inviting(invitation))
+        changePhase(of: peer, to: .inviting(invitation))
         watch(peer)
         return invitation
     }
@@ -175,13 +175,15 @@ extension SessionMachine {
         case .reconnecting(let conversation, _):
             request.conversation = conversation.id
             request.standing = conversation.standingForNewLink()
-        case .connected(let conversation, let carrier):
-            guard mayMove(peer) else { return fail(attemptOf: peer, with: .cancelled, now: now) }
+        case .connected(let conversation, let carryingLink):
+            guard canMoveConversation(of: peer) else {
+                return fail(attemptOf: peer, with: .cancelled, now: now)
+            }
             request.conversation = conversation.id
             request.standing = conversation.standingForReplacementLink()
             attempt.granted = request.standing.granted[0]
             attempt.deadline = now + Moment.Span(timings.nextRoute)
-            hold(carrier.link)
+            hold(carryingLink.link)
             watch(peer)
         case .unavailable, .available, .settling, .ended: return close(link, .cancelled)
         }
@@ -309,7 +311,7 @@ extension SessionMachine {
                 error.attempts = failures
             }
             dropManualRoutes(of: peer)
-            move(peer, to: .available(nil), cause: error)
+            changePhase(of: peer, to: .available(nil), cause: error)
             for call in invitation.calls { output(.finish(call.token, .failure(error))) }
             updateState(of: peer)
             dialKnownAddresses(of: peer.id, now: now)

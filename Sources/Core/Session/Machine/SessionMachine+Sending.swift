@@ -85,7 +85,7 @@ extension SessionMachine {
                 advice: "send it reliably, or send a shorter message")
         }
         if let link = conversation.link, link.machine.hasDatagrams {
-            let sending = send(bytes, order, besides: link, now: now)
+            let sending = send(bytes, order, onPathOf: link, now: now)
             // An older one with the same key may still wait within the link.
             if sending != .notOpen, order.mayWait, link.newest.remove(order) {
                 conversation.statistics.unreliableDropped &+= 1

@@ -132,8 +132,8 @@ extension SessionMachine {
         return switch peer.phase {
         case .available(let invitation?): min(deadline, invitation.deadline)
         case .inviting(let invitation): min(deadline, invitation.nextDeadline)
-        case .connected(_, let carrier):
-            min(deadline, carrier.movesAt, carrier.attempt?.nextDeadline ?? .never)
+        case .connected(_, let carryingLink):
+            min(deadline, carryingLink.movesAt, carryingLink.attempt?.nextDeadline ?? .never)
         case .reconnecting(_, let recovery):
             min(deadline, recovery.deadline, recovery.attempt?.nextDeadline ?? recovery.retryAt)
         case .unavailable, .available(nil), .settling, .ended: deadline
@@ -159,11 +159,11 @@ extension SessionMachine {
         case .inviting(let invitation):
             if invitation.attempt.deadline > now { answerLateCalls(of: invitation, to: peer, now: now) }
             timeArrived(for: invitation.attempt, of: peer, now: now)
-        case .connected(_, let carrier):
-            if let attempt = carrier.attempt {
+        case .connected(_, let carryingLink):
+            if let attempt = carryingLink.attempt {
                 timeArrived(for: attempt, of: peer, now: now)
-            } else if carrier.movesAt <= now {
-                move(peer, now: now)
+            } else if carryingLink.movesAt <= now {
+                moveConversation(of: peer, now: now)
             }
         case .reconnecting(_, let recovery):
             if recovery.deadline <= now {

@@ -296,7 +296,7 @@ final class SessionMachine {
 
     /// Changes the phase of a peer and notifies the program. A change of state that is not in the table of
     /// `PeerState.mayMove` is a bug of this machine, and stops the program.
-    func move(_ peer: PeerRecord, to next: PeerPhase, cause: NighError? = nil) {
+    func changePhase(of peer: PeerRecord, to next: PeerPhase, cause: NighError? = nil) {
         let last = peer.state
         precondition(last.mayMove(to: next.state), "no move from \(last) to \(next.state)")
         peer.phase = next
@@ -310,9 +310,9 @@ final class SessionMachine {
     /// needed.
     func updateState(of peer: PeerRecord) {
         switch peer.phase {
-        case .ended: move(peer, to: peer.routes.isEmpty ? .unavailable : .available(nil))
-        case .available(nil) where peer.routes.isEmpty: move(peer, to: .unavailable)
-        case .unavailable where !peer.routes.isEmpty: move(peer, to: .available(nil))
+        case .ended: changePhase(of: peer, to: peer.routes.isEmpty ? .unavailable : .available(nil))
+        case .available(nil) where peer.routes.isEmpty: changePhase(of: peer, to: .unavailable)
+        case .unavailable where !peer.routes.isEmpty: changePhase(of: peer, to: .available(nil))
         default: break
         }
         if peer.isIdle { peers[peer.id] = nil }

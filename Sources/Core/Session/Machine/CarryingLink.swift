@@ -1,5 +1,5 @@
 /// The link that carries a conversation, and the move to a better link, if one is due or under way. Loop only.
-final class Carrier {
+final class CarryingLink {
     // All of this is touched on the loop only, and no access lasts across a call to other code. So it needs no run-time
     // check for exclusive access.
 
