@@ -35,7 +35,7 @@ package enum AnnouncementText {
         let pairs = (own + info).compactMap { TextEntry(key: $0.0, value: $0.1) }
         var marks: [String] = []
         if let identity = advertisement.identity { marks.append("\(principalPrefix)\(identity)") }
-        // Of two entries with the same key the first one counts, so a program's own pair stays what it is.
+        // Of two entries with the same key the first one counts, so a program's own pair stays as it is.
         if advertisement.isFull, !pairs.contains(where: isFullEntry) { marks.append(fullKey) }
         return pairs + marks.compactMap { TextEntry(key: $0, value: nil) }
     }

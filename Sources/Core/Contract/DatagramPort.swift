@@ -42,7 +42,7 @@ public protocol DatagramHandler: AnyObject {
         _ port: any DatagramPort, received packet: UnsafeMutableRawBufferPointer, from source: DatagramSource)
 }
 
-/// Where a packet came from, as the port itself writes it. Nobody else reads it; equal values are one source.
+/// The source of a packet, in the port's own notation. Nobody else reads it; equal values are one source.
 public struct DatagramSource: Hashable, Sendable {
     /// The source in the notation of the port, of 32 bytes at most.
     public let first, second, third, fourth: UInt64

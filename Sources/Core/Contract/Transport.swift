@@ -7,8 +7,8 @@
 /// - `start` is called first and once, `shutdown` last and once. Nothing is called before, except `prepare`, and
 ///   nothing after.
 /// - The session calls on the loop. The transport calls its `events` on the loop too, and **never from inside a call**
-///   that the session makes: it reports what a call brings about in a later turn (`EventLoop.execute`). Only `places`
-///   may be answered at once.
+///   that the session makes: it reports the result of a call in a later turn (`EventLoop.execute`). Only `places` may
+///   be answered at once.
 /// - Each event names the transport that reports it, and no other.
 /// - No call blocks. A long operation is only begun, and its outcome is reported as an event.
 /// - Errors are `NighError`s with stage, cause and advice; `transport` is set to the scheme.
@@ -33,8 +33,8 @@ public protocol Transport: AnyObject, Sendable {
     func prepare(for peer: PeerID, of identity: PeerID)
 
     /// Starts the transport. From now on everything happens on `loop`, and `events` receives the reports. A transport
-    /// that lacks what it depends on (no adapter, no daemon) still starts, reports `transportChanged(.down)` and
-    /// watches for it to appear.
+    /// that lacks something it needs (an adapter, a daemon) still starts, reports `transportChanged(.down)` and watches
+    /// for it to appear.
     func start(on loop: any EventLoop, events: any TransportEvents)
 
     /// Listens for pipes and lets browsers find this session under `advertisement`, until `stopAdvertising`. Failures

@@ -76,7 +76,7 @@ package final class DatagramPath {
     private var token: UInt64 = 0
     private var probesSent = 0
     @exclusivity(unchecked) private var nextProbeAt = Moment.never
-    /// When a packet that calls for a report or an answer left first, since the last one came.
+    /// Since when packets that call for a report or an answer have got neither.
     @exclusivity(unchecked) private var unansweredSince = Moment.never
     /// When the program last wanted to send on a path that was blocked.
     private var lastWantedAt = Moment(nanoseconds: .min)
@@ -421,7 +421,7 @@ package final class DatagramPath {
     }
 
     /// Asks whether packets pass, with a packet of the length that every path must carry. On an open path that has
-    /// fallen silent it is first one of the greatest length in use: if that gets no answer and a shorter one does,
+    /// fallen silent, the first packet has the greatest length in use: if it gets no answer and a shorter one does,
     /// longer ones no longer pass.
     private func probe(now: Moment) {
         if phase != .open || probesSent > 0 { sizes.shrink() }

@@ -22,7 +22,7 @@ public struct DatagramStatistics: Hashable, Sendable {
     public var droppedByRoom = 0
     /// Packets that were longer than the network carries.
     public var droppedBySize = 0
-    /// How often the other side's packets came from another address, to which this side's then went.
+    /// How often the other side has moved to another address.
     public var moves = 0
     /// The last measured time of a round trip; zero before there is one.
     public var roundTrip = Duration.zero

@@ -1,5 +1,5 @@
-/// Where the packets of a path go: to the place that the other side has offered, and after the other side has moved to
-/// the place from which it has answered.
+/// Chooses where the packets of a path go: to the place that the other side has offered or, after it has moved, to the
+/// place from which it has answered.
 ///
 /// A stranger who sees a packet can send it on from another place. So before a new place has answered, it gets only
 /// questions and answers, and no more bytes than came from it.

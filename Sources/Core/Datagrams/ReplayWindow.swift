@@ -1,4 +1,4 @@
-/// Which packets have come, of the newest 1,024: so that none counts twice.
+/// Remembers which of the newest 1,024 packets have come, so that none counts twice.
 package struct ReplayWindow {
     package static let size: UInt64 = 1_024
 
@@ -15,7 +15,7 @@ package struct ReplayWindow {
         return end - number <= Self.size && !hasSeen(number)
     }
 
-    /// Whether a packet that is not admitted came before, and is not only too old.
+    /// Whether a packet is not admitted because it came before, and not because it is too old.
     func isDuplicate(_ number: UInt64) -> Bool {
         number < end && end - number <= Self.size && hasSeen(number)
     }

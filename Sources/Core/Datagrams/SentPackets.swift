@@ -9,7 +9,7 @@ struct SentPackets {
         var allLost: Int
         /// The time that the newest of them took, there and back; nil if it left too long ago to tell.
         var roundTrip: Moment.Span?
-        /// By how much that is longer than the shortest of the last seconds.
+        /// By how much `roundTrip` exceeds the shortest of the last seconds.
         var delay = Moment.Span.zero
     }
 

@@ -138,8 +138,7 @@ extension ByteStream {
         port.notify(bytes: bytes, room: room, on: loop, work)
     }
 
-    /// Why no more bytes come, whatever has come and is not read yet; nil if more may come, or they ended in good
-    /// order.
+    /// Why no more bytes come, even if some are still unread; nil if more may come, or they ended in good order.
     package var failure: NighError? { port.failure }
 
     /// Whether the link is lost, and the session looks for another one. A change does what `wake` does.

@@ -135,7 +135,7 @@ final class StreamPort: Sendable {
         return reading
     }
 
-    /// Why nothing more comes, whatever has come and is not read; nil if more may come, or it ended in good order.
+    /// Why no more bytes come, even if some are still unread; nil if more may come, or they ended in good order.
     var failure: NighError? {
         state.withLock { state in
             if case .failed(let error) = nothingLeft(state) { error } else { nil }
@@ -214,7 +214,7 @@ final class StreamPort: Sendable {
             state.loopWaiter = StreamPortState.LoopWaiter(
                 loop: loop, work: work, wantsBytes: bytes, wantsRoom: isRoomWanted)
             let isReady =
-                state.hasUntoldFailure
+                state.hasUnreportedFailure
                 || bytes && state.isReadable
                 || isRoomWanted && state.isWritable(within: room)
             if isReady { state.notifyLoop() }

@@ -43,7 +43,7 @@ struct StreamPortState {
     /// Tasks to be resumed once the lock is released.
     var woken = StreamWaiters()
     var loopWaiter: LoopWaiter?
-    private var toldFailures = ToldFailures()
+    private var reportedFailures = ReportedFailures()
     var isWoken = false
     /// Whether the link is lost, and the session looks for another one.
     var isReconnecting = false
@@ -58,7 +58,7 @@ struct StreamPortState {
     }
 
     /// The directions whose failure was reported to code on a loop.
-    private struct ToldFailures {
+    private struct ReportedFailures {
         var sending = false
         var receiving = false
     }
@@ -75,8 +75,8 @@ struct StreamPortState {
     var hasReader: Bool { !(readers.isEmpty && watchers.isEmpty) || loopWaiter?.wantsBytes == true }
 
     /// Whether a direction has failed since code on a loop was last told.
-    var hasUntoldFailure: Bool {
-        sending.hasFailed && !toldFailures.sending || receiving.hasFailed && !toldFailures.receiving
+    var hasUnreportedFailure: Bool {
+        sending.hasFailed && !reportedFailures.sending || receiving.hasFailed && !reportedFailures.receiving
     }
 
     /// Drops the unread bytes, as if they had been read.
@@ -89,14 +89,14 @@ struct StreamPortState {
 
     /// Wakes the tasks and the code on a loop that wait for room to write.
     mutating func wakeWriters() {
-        if loopWaiter?.wantsRoom == true || hasUntoldFailure { notifyLoop() }
+        if loopWaiter?.wantsRoom == true || hasUnreportedFailure { notifyLoop() }
         woken.take(from: &writers)
         woken.take(from: &watchers)
     }
 
     /// Wakes the tasks and the code on a loop that wait for something to read.
     mutating func wakeReaders() {
-        if loopWaiter?.wantsBytes == true || hasUntoldFailure { notifyLoop() }
+        if loopWaiter?.wantsBytes == true || hasUnreportedFailure { notifyLoop() }
         woken.take(from: &readers)
         woken.take(from: &watchers)
     }
@@ -104,7 +104,7 @@ struct StreamPortState {
     /// Gives the work to the loop, which does it later, so the lock may be held.
     mutating func notifyLoop() {
         guard let waiter = loopWaiter.take() else { return }
-        toldFailures = ToldFailures(sending: sending.hasFailed, receiving: receiving.hasFailed)
+        reportedFailures = ReportedFailures(sending: sending.hasFailed, receiving: receiving.hasFailed)
         waiter.loop.execute(waiter.work)
     }
 }

@@ -1,5 +1,5 @@
-/// The streams of one conversation: how many there may be, whose turn it is to send, how much each may send, and what
-/// the other side may not do.
+/// The streams of one conversation: their number, their turns to send, how much each may send, and the limits for the
+/// other side.
 ///
 /// The frames of all streams go through one lane of their own, which counts them, keeps them until they are
 /// acknowledged, and sends them again on the next link. The lane has no grants, because each stream has a credit: so
@@ -92,7 +92,7 @@ final class StreamTable {
     /// The streams whose windows follow the link, and by how many bytes these are larger than at first.
     private var followers = 0
     private(set) var windowGrowth: UInt64 = 0
-    /// The most bytes by which the windows of a conversation that follow the link are together larger than at first.
+    /// The most bytes by which all windows that follow the link may together have grown.
     static let growthLimit: UInt64 = 16 << 20
     /// Whether this side leaves only after it has ended its writing to all streams for relays.
     private var waitsForRelays = false
@@ -306,7 +306,7 @@ final class StreamTable {
         _ = lane.startLink()
     }
 
-    /// Notes that another link carries the streams, on which this round trip was measured, if any was.
+    /// Notes that another link carries the streams, and its round trip, if that was measured.
     func linkChanged(roundTrip: Moment.Span?) {
         self.roundTrip = roundTrip
         isMeasured = roundTrip != nil
@@ -314,8 +314,8 @@ final class StreamTable {
         for stream in streams.values { stream.window.noteLink() }
     }
 
-    /// Whether windows follow the link, and its round trip is not known and was not asked for. True once a link.
-    func takeRoundTripWish() -> Bool {
+    /// Whether the round trip must be measured, because windows follow the link. True once for each link.
+    func takeRoundTripRequest() -> Bool {
         guard followers > 0, !isMeasured else { return false }
         isMeasured = true
         return true
@@ -332,7 +332,7 @@ final class StreamTable {
             && streams.values.allSatisfy { $0.received <= $0.granted &+ UInt64(agreement.pieceLimit) }
     }
 
-    /// The streams in the order of their numbers, so that simulated programs that use several get the same run again.
+    /// The streams in the order of their numbers, so that a simulated run with several streams repeats exactly.
     private var orderedStreams: [Stream] { streams.sorted { $0.key < $1.key }.map(\.value) }
 
     /// Accepts no more bytes from the program, for this reason. Bytes written before are still sent. With
@@ -396,7 +396,7 @@ final class StreamTable {
             return try opened(frame.number, name, purpose).port
         }
         guard let stream = streams[frame.number] else {
-            // This side may have forgotten a stream of the other side that still reads what was sent.
+            // This side may have forgotten a stream of the other side that still reads earlier bytes.
             if !isOurs(frame.number), frame.number <= lastTheirs {
                 switch frame.control {
                 case .credit, .stop: return nil

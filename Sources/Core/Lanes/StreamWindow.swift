@@ -9,7 +9,7 @@ struct StreamWindow {
     private let largest: UInt64
     /// Whether the window grows with the bytes of a round trip on the link, not with those that wait for the reader.
     let followsLink: Bool
-    /// When the round trip began that is measured now, and the bytes that have come in it.
+    /// The start of the round trip that is measured now, and the bytes received in it.
     private var roundStart: Moment?
     private var roundBytes: UInt64 = 0
 
@@ -23,7 +23,7 @@ struct StreamWindow {
     /// By how much the window is larger than at first.
     var growth: UInt64 { size - first }
 
-    /// Notes that so many of the bytes that have come were not read when more was granted.
+    /// Notes that `unread` received bytes were still unread when more was granted.
     mutating func note(unread: UInt64) {
         if !followsLink, unread >= size / 2 { size = min(size * 2, largest) }
     }

@@ -31,7 +31,7 @@ struct KeepAlive {
     private var stage = Stage.listening
     /// The time when the stage began. In the stage `listening`, the time of the last sign of life.
     private var since: Moment
-    /// When something was last received that was whole.
+    /// When something whole was last received.
     private var wholeAt: Moment
     /// For this long after `wholeAt`, bytes that complete nothing count as a sign of life.
     private let partialInputLimit: Moment.Span

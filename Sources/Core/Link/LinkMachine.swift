@@ -197,7 +197,7 @@ package final class LinkMachine {
     /// Whether both sides may send datagrams.
     var hasDatagrams: Bool { offersDatagrams && peerHello?.hasDatagrams ?? false }
 
-    /// Whether this side may.
+    /// Whether this side may send datagrams.
     var offersDatagrams: Bool { settings.hello.hasDatagrams }
 
     /// Returns the ciphers of a datagram path, once both sides have made their offers.

@@ -102,7 +102,7 @@ package final class LoopThread: @unchecked Sendable {
 }
 
 /// An event loop with one thread of its own from beginning to end. A session compares that thread itself: asking the
-/// loop would be a tenth of what a small message costs.
+/// loop would take a tenth of the time of a small message.
 package protocol ThreadedEventLoop: EventLoop {
     /// The thread.
     var thread: LoopThread { get }

@@ -3,7 +3,7 @@ import Glibc
 /// Checks whether the system has enough descriptors or threads left.
 ///
 /// Call it before work that would stop the program, or never end, if the system ran out halfway. The check releases
-/// what it took at once, so its result is no guarantee: another part of the program may take it.
+/// everything at once, so its result is no guarantee: another part of the program may take it.
 package enum SystemShortage {
     /// Returns why `count` more descriptors cannot be opened, or nil if they can.
     package static func ofDescriptors(_ count: Int) -> NighError? {

@@ -37,8 +37,8 @@ public final class IdentityUse: Sendable {
 
     /// Loads the identity from its file, and takes a place among the sessions that use it.
     ///
-    /// A program of an earlier version locks the whole file. Beside one, sessions of every service use delegates; and
-    /// while one of them runs, such a program gets a temporary key. Where no places can be kept, because the data
+    /// A program of an earlier version locks the whole file. While it runs, sessions of every service use delegates;
+    /// and while one of them runs, such a program gets a temporary key. Where no places can be kept, because the data
     /// folder cannot be written, a session locks the whole file in the same way.
     public static func begin(_ file: IdentityFile, for service: ServiceName) throws(NighError) -> IdentityUse
     {

@@ -8,12 +8,12 @@ import Glibc
 /// can rename that entry. The file itself is not examined: its reader decides which owner and mode it may have.
 ///
 /// A group that may write counts as other users, with one exception. Many systems give each user a group of the same
-/// number, in which nobody else is, and let it write to what the user makes.
+/// number, in which nobody else is, and let it write to the user's files.
 package struct PathExposure: Hashable, Sendable {
     package enum Reason: Hashable, Sendable {
         /// The place belongs to this user, who is neither the program's own user nor root.
         case foreign(uid_t)
-        /// Other users may write to the folder, which has this mode, and may rename what is in it.
+        /// Other users may write to the folder, which has this mode, and may rename its entries.
         case writable(mode_t)
         /// The file system does not say who may write to the folder.
         case unknown
@@ -28,7 +28,7 @@ package struct PathExposure: Hashable, Sendable {
     /// The owner, group, mode and target that the file system gives for a name.
     struct Entry: Hashable {
         var owner: uid_t
-        /// The group that the mode speaks of; nil if that is unknown.
+        /// The group that the mode applies to; nil if that is unknown.
         var group: gid_t?
         var mode: mode_t
         /// Where a symbolic link leads; nil for everything else.

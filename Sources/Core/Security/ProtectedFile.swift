@@ -157,8 +157,8 @@ package struct ProtectedFile: Hashable, Sendable {
 
     /// Replaces the content of the file. The file is never half written. Call this only inside `withLock`.
     func replace(with content: SecretBytes) throws(NighError) {
-        // All drafts have the same name, because the lock keeps others away. What a
-        // crash has left there is removed now.
+        // All drafts have the same name, because the lock keeps others away. A draft that a crash has left is removed
+        // now.
         let draft = hiddenPath("draft")
         unlink(draft)
         defer { unlink(draft) }

@@ -1,8 +1,8 @@
 import COpenSSL
 import Glibc
 
-/// The side of a TLS channel that libssl sees: where it reads and writes the bytes of the
-/// pipe, and what its callbacks report.
+/// The side of a TLS channel that libssl sees: the memory in which it reads and writes the bytes of the pipe, and the
+/// reports of its callbacks.
 ///
 /// libssl has an unmanaged pointer to it (in its `BIO` and its `SSL`). That is safe because the channel that owns it
 /// frees the `SSL` first, and because callbacks run only inside calls of the channel.

@@ -162,8 +162,8 @@ package struct TrustBook {
 
 /// All changes about one peer that are not in the file yet.
 ///
-/// The changes are kept, not their result. So what another process has changed about the same peer
-/// stays, unless a change here overrides it.
+/// The changes are kept, not their result. So the changes of another process to the same peer stay, unless a change
+/// here overrides them.
 package struct TrustChange {
     enum PairingChange {
         case paired(CalendarDay)

@@ -12,7 +12,7 @@ public struct NighError: Error, Hashable, Sendable {
     public var peer: String?
     /// The scheme of the transport on which it failed.
     public var transport: String?
-    /// The way for the user to fix it.
+    /// How the user can fix it.
     public var advice: String?
     /// The single failures, if several routes were tried.
     public var attempts: [NighError]

@@ -22,7 +22,7 @@ public enum SecurityFault: Hashable, Sendable {
     case refused(String)
     /// The other side's hello names this PeerID, which does not belong to its key.
     case claimsAnotherPeer(PeerID)
-    /// The other side's hello names an identity that it acts for, and that identity has not signed so.
+    /// The other side's hello names an identity that it acts for, and that identity has not signed this.
     case claimsAnotherIdentity
     /// The peer was announced as a session of this identity, and its hello has proven otherwise.
     case falselyAnnounced(as: PeerID)
@@ -38,7 +38,7 @@ extension SecurityFault: CustomStringConvertible {
     /// The fault in words.
     public var description: String { facts.sentence }
 
-    /// The way for the user to fix it; nil if there is none.
+    /// How the user can fix it; nil if there is no way.
     var advice: String? { facts.advice }
 
     private static func sentence(_ what: String, _ reason: String) -> String {

@@ -47,7 +47,7 @@ package struct Hello: Equatable {
         return highest >= max(versions.lowerBound, offered.lowerBound) ? highest : nil
     }
 
-    /// The hello for guests: without packets, delegation, and streams that reach beyond this session's program.
+    /// The hello for guests: without datagrams, delegation, and streams that reach beyond this session's program.
     var forGuests: Hello {
         var hello = self
         hello.hasDatagrams = false

@@ -46,7 +46,7 @@ extension StreamPurpose {
         }
     }
 
-    /// How many times as large as at first the window of such a stream may become.
+    /// The factor by which the window of such a stream may grow.
     ///
     /// Files are written to a disk, in longer strokes than a link's. Forwarded connections are read at once, so their
     /// speed is a window in each round trip: 256 KiB would be 13 MB/s over a link of 20 ms.

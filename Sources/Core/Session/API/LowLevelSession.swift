@@ -22,8 +22,8 @@ public struct LowLevelSession: Sendable {
     ///
     /// - Parameter identity: the key pair; the hash of its public key is this session's PeerID. Load it from an
     ///   `IdentityFile` to be the same peer at every start.
-    /// - Parameter trust: what is known about peers' keys. `TrustStore.standard()` keeps it for all of this user's
-    ///   programs. The default store is forgotten with the session.
+    /// - Parameter trust: the trust store, which remembers peers' keys. `TrustStore.standard()` is the store of all
+    ///   programs of this user. The default store is forgotten with the session.
     public init(
         _ configuration: SessionConfiguration, identity: Identity, trust: TrustStore = .ephemeral(),
         transports: [any Transport], loop: any EventLoop

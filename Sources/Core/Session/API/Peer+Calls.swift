@@ -153,9 +153,9 @@ extension Peer {
         }
     }
 
-    /// Returns 32 bytes that only the two ends of the link can compute that carries the conversation now: the TLS
-    /// exporter (RFC 8446, 7.5) with this label and no context. Nil without such a link, and in plaintext. The call
-    /// waits for nobody, so cancelling its task changes nothing.
+    /// Returns 32 bytes that only the two ends of the present link can compute: the TLS exporter (RFC 8446, 7.5) with
+    /// this label and no context. Nil without a link, and in plaintext. The call waits for nobody, so cancelling its
+    /// task changes nothing.
     package nonisolated(nonsending) func keyingMaterial(label: String) async throws(NighError) -> SecretBytes?
     {
         let id = id

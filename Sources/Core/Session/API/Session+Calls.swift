@@ -52,7 +52,7 @@ extension Session {
         }
     }
 
-    /// Invites a peer that somebody has introduced, and says so to it.
+    /// Invites an introduced peer, with the introducer's token.
     package func invite(
         _ peer: PeerID, introduction: [UInt8], timeout: Duration,
         completion: @escaping @Sendable (Result<PeerID, NighError>) -> Void

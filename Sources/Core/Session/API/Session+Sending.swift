@@ -36,8 +36,7 @@ extension Session {
         }
     }
 
-    /// Sends a payload of a kind, which a layer above the session gets at the other side, or of none, which the program
-    /// gets.
+    /// Sends a payload to the layer for its kind at the other side, or to the program if it has no kind.
     package func trySend(
         _ payload: ByteSlice, of kind: MessageKind?, to peer: PeerID, on lane: Lane = .main
     ) throws(NighError) {
@@ -78,8 +77,8 @@ extension Session {
         try await send(payload, of: nil, to: peer, on: lane)
     }
 
-    /// Sends a payload of a kind, which a layer above the session gets at the other side, or of none, which the program
-    /// gets. Waits like the first `send`.
+    /// Sends a payload to the layer for its kind at the other side, or to the program if it has no kind. Waits like the
+    /// first `send`.
     package nonisolated(nonsending) func send(
         _ payload: ByteSlice, of kind: MessageKind?, to peer: PeerID, on lane: Lane = .main
     ) async throws(NighError) {

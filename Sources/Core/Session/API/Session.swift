@@ -127,7 +127,7 @@ public final class Session: Sendable {
         for layer in configuration.layers { layer.attach(to: self) }
     }
 
-    /// Checks that the program wants guests without encryption if it has a transport with no others.
+    /// Checks that the program admits unencrypted guests, if one of its transports has only such guests.
     private static func checkGuests(
         of transports: [any Transport], _ configuration: SessionConfiguration
     ) throws(NighError) {

@@ -32,9 +32,9 @@ public protocol SessionLayer: AnyObject, Sendable {
 }
 
 extension SessionLayer {
-    /// None.
+    /// Returns no transports.
     public var transports: [any Transport] { [] }
-    /// None.
+    /// Returns nil.
     public var linkObserver: (any LinkObserver)? { nil }
     /// Does nothing.
     public func attach(to session: Session) {}

@@ -83,7 +83,7 @@ extension SessionReference {
 
     // MARK: Sending
 
-    /// Sends a payload of a kind, which a layer above the session gets at the other side, and waits for room.
+    /// Sends a payload to the layer for its kind at the other side, and waits for room.
     package nonisolated(nonsending) func send(
         _ payload: ByteSlice, of kind: MessageKind, to peer: PeerID
     ) async throws(NighError) {

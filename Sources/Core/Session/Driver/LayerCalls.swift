@@ -6,9 +6,9 @@ final class LayerCalls {
     let willClose: @Sendable () -> Void
     let didClose: @Sendable () -> Void
     let observers: [any LinkObserver]
-    /// Take the streams that are not the program's.
+    /// The receivers of streams that are not the program's.
     let streams: [StreamPurpose: @Sendable (ByteStream) -> Void]
-    /// Take the messages of kinds.
+    /// The receivers of messages of kinds.
     let receivers: KindReceivers
 
     init(

@@ -49,7 +49,7 @@ final class SessionDriver: @unchecked Sendable {
     @exclusivity(unchecked) private var lastInput: (link: UInt64, moment: Moment) = (0, .never)
     /// Whether only that pipe has brought bytes at the last two moments with input.
     @exclusivity(unchecked) private var isOnlyInput = false
-    /// Whether the turn that runs writes at its end, and does not wait for others to write with.
+    /// Whether this turn writes at its end, and does not wait for other turns.
     @exclusivity(unchecked) private var writesAtOnce = false
     var flushWork: @Sendable () -> Void = {}
     private var timerWork: @Sendable () -> Void = {}

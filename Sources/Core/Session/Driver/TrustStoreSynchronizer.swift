@@ -6,7 +6,7 @@ import Dispatch
 ///
 /// It checks the file again and again instead of having the system watch it. A check costs a few microseconds. A watch
 /// would cost each session a descriptor, and each event loop a way to wait for it. Besides, the folder with the file
-/// may not exist yet, and on a network file system nothing is reported of what another host writes.
+/// may not exist yet, and a network file system does not report the writes of another host.
 ///
 /// `@unchecked Sendable`: touched on the session's loop only.
 final class TrustStoreSynchronizer: @unchecked Sendable {
@@ -32,7 +32,7 @@ final class TrustStoreSynchronizer: @unchecked Sendable {
     private var lastFailure: NighError?
     private var observation: TrustObservation?
 
-    /// Creates a keeper, which does nothing before `start`.
+    /// Creates a synchronizer, which does nothing before `start`.
     ///
     /// - Parameters:
     ///   - changed: called on the loop after a pairing was made or removed, or a peer was forgotten, by this program or

@@ -10,8 +10,8 @@ final class Attempt {
     let race: DialRace
     @exclusivity(unchecked) var link: Link?
     @exclusivity(unchecked) var requestSent = false
-    /// When the next route is tried instead of the link on which the request was sent. For an invitation, when the time
-    /// is over that the request named, if the invitation lasts longer by now.
+    /// When this side gives up the link on which the request was sent, and tries the next route. For an invitation,
+    /// when the time named in the request is over, if the invitation lasts longer by now.
     @exclusivity(unchecked) var routeDeadline = Moment.never
     /// The bytes of each lane that the request grants to the peer, if this grant counts only after the answer.
     @exclusivity(unchecked) var granted: UInt64?

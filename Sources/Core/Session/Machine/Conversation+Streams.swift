@@ -34,7 +34,7 @@ extension Conversation {
     /// Whether tasks wait for bytes of streams that have come.
     var hasReadersToWake: Bool { streams?.hasReadersToWake ?? false }
 
-    /// Resumes these tasks.
+    /// Resumes the tasks that wait for bytes of streams.
     func wakeReaders() { streams?.wakeReaders() }
 
     /// Handles a control frame of the peer. Returns the stream if the frame has opened one.

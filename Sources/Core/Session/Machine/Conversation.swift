@@ -100,7 +100,7 @@ package final class Conversation: FrameSource {
     /// Where the messages of this conversation are kept, if they have a sequence of their own.
     @exclusivity(unchecked) var inbox: MessageInbox?
 
-    /// Whether the program was told that the peer does not respond, and not that it does again.
+    /// Whether the program was last told that the peer does not respond.
     @exclusivity(unchecked) var isReportedUnresponsive = false
     /// How many links in a row have broken shortly after they began to carry the conversation.
     @exclusivity(unchecked) var briefLinks = 0

@@ -9,7 +9,7 @@ struct Pairing {
     /// The link that carries the pairing, and how far it is; nil until there is a link.
     var link: Link?
     var exchange: PairingExchange?
-    /// The place among the peers whose commitment waits for this side's nonce; nil if this one's does not.
+    /// The position in the queue for this side's nonce; nil if the peer does not wait for it.
     var turn: UInt64?
     /// When the peer must have revealed its nonce, once it has this side's.
     var revealDeadline = Moment.never

@@ -3,8 +3,7 @@
 // travel within the link.
 
 extension SessionMachine {
-    /// Sends a message on the path of a link, or says that the link has to carry it. The first message has a path
-    /// opened.
+    /// Sends a message on the path of a link, or says that the link has to carry it. The first message opens a path.
     func send(
         _ bytes: UnsafeRawBufferPointer, _ order: DatagramOrder, onPathOf link: Link, now: Moment
     ) -> DatagramPath.Sending {

@@ -2,7 +2,7 @@
 // back.
 
 extension SessionMachine {
-    /// The most addresses of one peer that are kept of those that others have given, besides those of discovery.
+    /// The most addresses from other peers that are kept for one peer, besides those of discovery.
     static let introducedRoutes = 6
 
     /// Takes the addresses at which a peer can be reached, in place of those that were given before. Addresses of

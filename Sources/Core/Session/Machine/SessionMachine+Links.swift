@@ -9,7 +9,7 @@ struct Delivery {
     let whole: ByteSlice?
     /// The kind of a message that is not the program's own.
     let kind: MessageKind?
-    /// Whether it came as a packet, and not within the link.
+    /// Whether it came as a datagram, and not within the link.
     var isPacket = false
 
     /// Creates a delivery of a message that came whole in a frame.
@@ -57,7 +57,7 @@ struct Delivery {
         return link.machine.retain(bytes)
     }
 
-    /// The bytes that it counts while the program has not read it.
+    /// The number of bytes that it counts until the program reads it.
     var cost: Int { SendLane.cost(of: bytes.count) }
 }
 
@@ -179,7 +179,7 @@ extension SessionMachine {
 
     /// Measures the round trip of the link if windows of streams are to follow it and nothing has measured it yet.
     func measureRoundTrip(for conversation: Conversation, on link: Link, now: Moment) {
-        guard conversation.streams?.takeRoundTripWish() ?? false else { return }
+        guard conversation.streams?.takeRoundTripRequest() ?? false else { return }
         link.machine.sendAutomaticPing(now: now)
         markDirty(link)
     }
@@ -298,8 +298,8 @@ extension SessionMachine {
         return peer
     }
 
-    /// Notes the identity that a hello has proven. If the peer was announced as a session of another identity, whatever
-    /// the program wants from it fails, because the program wants that from somebody else.
+    /// Notes the identity that a hello has proven. If the peer was announced as a session of another identity, all
+    /// calls of the program for it fail, because they are meant for somebody else.
     private func noteIdentity(of id: PeerID, on link: Link, now: Moment) {
         guard let identity = link.machine.provenIdentity, let peer = peers[id] else { return }
         let before = peer.identity

@@ -38,15 +38,15 @@ extension SessionMachine {
         }
     }
 
-    /// The error of whatever the program wants from a peer that was announced as somebody else. The program, or a
-    /// person, may take the peer for that one.
+    /// The error of all calls for a peer that was announced as somebody else. The program, or a person, may take the
+    /// peer for that one.
     func falseAnnouncement(of peer: PeerRecord) -> NighError.Cause? {
         guard case .falselyAnnounced(let identity)? = trust(in: peer) else { return nil }
         return .insecure(.falselyAnnounced(as: identity))
     }
 
-    /// Returns whether a link to `id` may stay, which has proven `identity`. A peer that is not paired may have one for
-    /// pairing, if pairing is wanted.
+    /// Returns whether a link to `id`, whose proven identity is `identity`, may stay. A peer that is not paired may
+    /// have a link for pairing, if pairing is wanted.
     func mayKeepLink(to id: PeerID, _ identity: PeerID?, for purpose: DialPurpose?) -> Bool {
         if security != .paired || isPaired(withIdentity: identity ?? id) { return true }
         return switch purpose {

@@ -1,7 +1,7 @@
 // Accepted pipes without a conversation: how many there may be, and which of them makes room for the next.
 
 extension SessionMachine {
-    /// The number of such pipes.
+    /// The number of accepted pipes without a conversation.
     var strangerCount: Int { census.strangers }
 
     /// Returns whether one more pipe may come in. If all places are taken, an old pipe is closed for it.

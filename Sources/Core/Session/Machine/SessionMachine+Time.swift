@@ -98,8 +98,8 @@ extension SessionMachine {
         return deadline
     }
 
-    /// Returns when an unsettled link is closed. An accepted pipe has twice the handshake timeout to say both which
-    /// peer it comes from and what that peer wants.
+    /// Returns when an unsettled link is closed. An accepted pipe has twice the handshake timeout to name its peer and
+    /// to bring a request.
     private func settlingDeadline(of link: Link) -> Moment {
         let handshake = Moment.Span(timings.handshake)
         return link.openedAt + handshake + handshake

@@ -1,5 +1,5 @@
-/// The problems that last, as the events of a session tell of them: transports that are down, and advertising or
-/// browsing that fails.
+/// The lasting problems of a session, collected from its events: transports that are down, and advertising or browsing
+/// that fails.
 package struct LastingProblems {
     /// The part of a session that has a problem.
     package struct Subject: Hashable {

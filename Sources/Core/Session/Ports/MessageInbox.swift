@@ -179,7 +179,7 @@ final class MessageInbox: @unchecked Sendable {
         mark = min(end, position &+ step)
     }
 
-    /// Takes the next message out of the open run, counts what is due, and ends reading.
+    /// Takes the next message out of the open run, counts the bytes read if that is due, and ends reading.
     private func takeFromOpenRun() -> Message? {
         let header = FrameHeader(readingFrom: base + position)
         let origin = MessageOrigin(peer: peer, frameType: header.type)

@@ -34,9 +34,9 @@ public enum SessionEvent: Sendable {
     case invited(Invitation)
     /// An invitation needs no answer any more, for example because it was withdrawn or timed out, or its link was lost.
     case invitationEnded(Invitation, NighError)
-    /// The peer had invited, too, so the two are connected without a question to this program. `context` is what its
-    /// invitation said. An invitation that was reported as `invited` is not reported here again. A peer that speaks an
-    /// earlier version tells nothing of its own invitation when it accepts this side's.
+    /// The peer had invited, too, so the two are connected without a question to this program. `context` is that of its
+    /// invitation. An invitation that was reported as `invited` is not reported here again. A peer of an earlier
+    /// version does not report its own invitation when it accepts this side's.
     case invitationsCrossed(Peer, context: [UInt8])
     /// An automatic invitation failed. The session invites the peer again later, unless the peer has declined.
     case automaticInvitationFailed(Peer, NighError)
@@ -92,9 +92,9 @@ extension SessionEvent {
         if case .peerChanged(let peer) = self { peer } else { stateChange?.peer }
     }
 
-    /// The event of a peer's move to its present state.
+    /// Creates the event of a peer's change to its present state.
     ///
-    /// - Parameter cause: why something failed or ended, which the moves to `reconnecting` and `disconnected` say.
+    /// - Parameter cause: why something failed or ended; part of the events `reconnecting` and `disconnected`.
     init(_ peer: Peer, from former: PeerState, cause: NighError?) {
         switch (former, peer.state) {
         case (_, .unavailable): self = .peerLost(peer)

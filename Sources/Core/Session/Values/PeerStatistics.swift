@@ -1,4 +1,4 @@
-/// Counts of what this session and one peer have exchanged in their present or last conversation.
+/// Counts of the present or last conversation with one peer.
 public struct PeerStatistics: Hashable, Sendable {
     /// Reliable messages accepted for sending.
     public var messagesSent = 0

@@ -22,7 +22,7 @@ public struct SessionLimits: Hashable, Sendable {
     public var invitationContext = 4_096
     /// Bytes of one reliable message.
     public var message = 16 << 20
-    /// Bytes of one unreliable message; at most what the peer accepts in one frame.
+    /// Bytes of one unreliable message; at most the bytes that the peer accepts in one frame.
     public var unreliableMessage = 8_192
     /// Bytes of one frame's payload; at least 8,192. Longer messages travel in pieces of this size.
     public var frame = 16_384

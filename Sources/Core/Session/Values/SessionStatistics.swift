@@ -1,4 +1,4 @@
-/// Counts of what has happened in a session so far, by cause.
+/// Counts of the events in a session so far, by cause.
 public struct SessionStatistics: Hashable, Sendable {
     /// Peers with a conversation now or earlier, as long as they are known.
     public var peers: [PeerID: PeerStatistics] = [:]

@@ -13,7 +13,7 @@ public struct SessionTimings: Hashable, Sendable {
     public var grace: Duration = .seconds(10)
     /// The pause before the second attempt to resume; it doubles with each attempt, with jitter.
     public var firstRetry: Duration = .milliseconds(250)
-    /// The longest pause between two such attempts.
+    /// The longest pause between two attempts to resume.
     public var longestRetry: Duration = .seconds(2)
     /// The time that a dial or an open pipe may take to prove which peer is there. After it, the next route or place is
     /// tried at the same time. The session waits just as long for an answer if a conversation's link broke and there
@@ -22,15 +22,15 @@ public struct SessionTimings: Hashable, Sendable {
     /// The time for which a better route must have been there before a conversation moves to it. It doubles each time
     /// that the move fails or does not last, with jitter. The side with the smaller PeerID waits twice as long.
     public var betterRoute: Duration = .seconds(3)
-    /// The longest such wait. A better link that has lasted for this time has proven itself.
+    /// The longest wait for a better route. A better link that has lasted for this time has proven itself.
     public var longestBetterRoute: Duration = .seconds(120)
     /// The pause before an address that a transport was given is dialled again after nobody has answered there. It
     /// doubles each time, with jitter.
     public var addressRetry: Duration = .seconds(1)
-    /// The longest pause between two such dials.
+    /// The longest pause between two dials of an address that a transport was given.
     public var longestAddressRetry: Duration = .seconds(30)
-    /// The interval at which the session checks that a peer is still at such an address, while there is no conversation
-    /// with it.
+    /// The interval at which the session checks that a peer is still at an address that a transport was given, while
+    /// there is no conversation with it.
     public var addressCheck: Duration = .seconds(15)
     /// The time for which leaving waits for acknowledgements before it gives the messages up.
     public var linger: Duration = .seconds(5)
