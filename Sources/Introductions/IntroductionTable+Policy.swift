@@ -5,7 +5,7 @@ extension IntroductionTable {
     package struct Policy {
         /// Whether the session is one of a mesh.
         package var isMesh: Bool
-        /// Whether a peer may tell others that it carries pipes to this session.
+        /// Whether a peer may report to others that it carries pipes to this session.
         package var acceptsRelays: (PeerID) -> Bool
         /// Whether this session carries a pipe between two peers.
         package var carries: (PeerID, PeerID) -> Bool
