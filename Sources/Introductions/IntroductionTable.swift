@@ -108,7 +108,7 @@ package struct IntroductionTable {
     /// The connected peers, by PeerID.
     package var connectedPeers: [PeerID] { peers.keys.sorted() }
 
-    /// Whether the session has a conversation with this peer in which there may be introductions.
+    /// Whether this peer is connected and may take part in introductions.
     package func isConnected(to id: PeerID) -> Bool { peers[id] != nil }
 
     /// Whether both this session and a connected peer are in the mesh.

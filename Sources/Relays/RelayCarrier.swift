@@ -3,7 +3,7 @@ import NighCore
 /// Carries pipes between peers that are connected to this session and cannot reach each other.
 ///
 /// A peer asks for a pipe by opening a stream that is named after another peer. The carrier opens a stream to that one,
-/// and passes bytes on in both directions. It cannot read them: the two peers encrypt what passes between them.
+/// and passes bytes on in both directions. It cannot read them: the two peers encrypt everything between them.
 ///
 /// `@unchecked Sendable`: confined to the session's loop, but for its settings, which do not change.
 package final class RelayCarrier: @unchecked Sendable {

@@ -122,7 +122,7 @@ final class RelayPipe: Pipe, @unchecked Sendable {
 
     // MARK: Calls of the transport
 
-    /// Ends the pipe at once, drops what waits, and calls nobody.
+    /// Ends the pipe at once, drops waiting bytes, and reports nothing to the handler.
     func finishNow() {
         guard phase != .done else { return }
         stream.cancel(because: Self.closedReason)
