@@ -120,7 +120,7 @@ package struct GroupTable {
         names[left.number] = nil
         for id in peers.keys {
             guard let number = peers[id]?.numbers[name] else { continue }
-            // Joined anew, the group is decided about anew.
+            // After joining again, this session decides about the peer again.
             peers[id]?.theirs[number]?.state = .undecided
             peers[id]?.dueRefusals.remove(number)
         }
@@ -208,7 +208,7 @@ package struct GroupTable {
             }
             peers[id]?.numbers[left.name] = nil
             peers[id]?.dueRefusals.remove(number)
-            // If the peer joins anew, it decides about this session anew.
+            // A peer that joins again also decides about this session again.
             if let ours = own[left.name]?.number { peers[id]?.refusedUs.remove(ours) }
             update(id, in: left.name)
         case .refuse(let number, let reason):

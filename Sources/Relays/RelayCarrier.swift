@@ -15,7 +15,7 @@ package final class RelayCarrier: @unchecked Sendable {
     /// The most pairs of peers that are remembered because they used up a limit. The oldest one is forgotten first.
     private static let pairLimit = 256
 
-    /// Two peers, whichever of them asks.
+    /// Two peers, in either order.
     private struct Pair: Hashable {
         let first: PeerID
         let second: PeerID

@@ -107,7 +107,7 @@ public final class Lobby: @unchecked Sendable {
     var awaited: [PeerID: JoinRequest] = [:]
     /// Offers the seat of a table that was taken over.
     private var seatTimer: LoopTimer?
-    /// Closes a table that was taken over and to which nobody comes.
+    /// Closes a table that was taken over, if nobody comes to it.
     private var emptyTableTimer: LoopTimer?
     private var attemptCount: UInt64 = 0
     private(set) var acceptsAll = false

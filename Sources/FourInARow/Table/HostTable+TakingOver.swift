@@ -73,7 +73,7 @@ extension HostTable {
     /// Whether somebody was offered the seat and has not answered.
     public var hasOpenOffer: Bool { !offers.open.isEmpty }
 
-    /// Whether somebody has an offer that this table did not make `before`.
+    /// Whether there is an open offer that was not open `before`.
     func hasNewOffer(since before: SeatOffers) -> Bool { !offers.open.isSubset(of: before.open) }
 
     /// Whether all watchers of the former table are here.

@@ -46,7 +46,7 @@ extension Table {
 }
 
 extension TableNews {
-    /// Returns the news in the colours that people see at a table whose host they see in `hostDisc`.
+    /// Returns the news in the colours that people see, where the host plays `hostDisc`.
     func shown(hostDisc: Disc) -> TableNews {
         guard hostDisc == .yellow else { return self }
         return switch self {

@@ -91,8 +91,8 @@ final class PersonalGame: @unchecked Sendable {
         }
     }
 
-    /// Returns whether there is something to say about `news`. If nobody asked for a transport by name, the view shows
-    /// that it does not work, but that is no news.
+    /// Returns whether to report `news`. If nobody asked for a transport by name, the view shows that it does not work,
+    /// but that is no news.
     private func isWorthReporting(_ news: LobbyNews?, _ view: LobbyView) -> Bool {
         switch news {
         case .transport(let scheme, .down): !ready.optionalSchemes.contains(scheme)
