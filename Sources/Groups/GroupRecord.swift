@@ -1,10 +1,9 @@
 import NighCore
 
-/// What two sessions say to each other about groups: messages of the kind `kind`. docs/reference/PROTOCOL.md describes
-/// the bytes.
+/// A record about groups, as sent in a message of the kind `kind`. docs/reference/PROTOCOL.md describes the bytes.
 ///
-/// Each side numbers its own memberships. A number is used once in a session, so what is late cannot be taken for
-/// something newer.
+/// Each side numbers its own memberships. A session uses a number once, so a late record cannot be mistaken for a newer
+/// one.
 package enum GroupRecord: Equatable {
     /// The sender has joined a group.
     case join(number: UInt32, name: GroupName, context: [UInt8])

@@ -1,16 +1,17 @@
 import NighCore
 
-/// The groups that a session has joined, those that its peers have joined, and who is a member of which.
+/// The groups that a session and its peers have joined, and the members of each.
 ///
-/// A peer is a member of a group if both sessions have joined it and neither refuses the other. So two peers always
-/// agree, once what each has said has reached the other. A value without I/O: `flush` sends what a peer has to be told.
+/// A peer is a member of a group if both sessions have joined it and neither refuses the other. So two peers agree once
+/// each has the other's records. A value without I/O: `flush` sends records.
 package struct GroupTable {
-    /// Decides about a peer that is in a group, from what the peer's program has added. Returns a reason to refuse it.
+    /// Decides about a peer in a group, from the context that its program has added. Returns a reason to refuse it, or
+    /// nil.
     package typealias Decision = (_ peer: PeerID, _ context: [UInt8]) -> String?
 
-    /// What the program has to be told.
+    /// A change in the groups, for the program.
     package enum Event: Equatable {
-        /// The peer is a member from now on. `context` is what its program has added.
+        /// The peer is a member from now on. `context` comes from its program.
         case memberJoined(PeerID, GroupName, context: [UInt8])
         case memberLeft(PeerID, GroupName)
         /// The peer does not want this session in the group.
@@ -18,7 +19,7 @@ package struct GroupTable {
     }
 
     /// A group that this session has joined.
-    private struct Own {
+    private struct OwnGroup {
         let number: UInt32
         let context: [UInt8]
         let decide: Decision
@@ -26,7 +27,7 @@ package struct GroupTable {
     }
 
     /// A group that a peer has joined.
-    private struct Theirs {
+    private struct PeerGroup {
         enum State {
             /// This session is not in the group.
             case undecided
@@ -41,14 +42,15 @@ package struct GroupTable {
 
     private struct Entry {
         /// The groups that the peer has joined, by its numbers.
-        var theirs: [UInt32: Theirs] = [:]
+        var theirs: [UInt32: PeerGroup] = [:]
         var numbers: [GroupName: UInt32] = [:]
         /// The highest number that the peer has used.
         var lastNumber: UInt32 = 0
-        /// This session's numbers of which the peer knows, and those that it has refused.
-        var told: Set<UInt32> = []
+        /// This session's numbers that were announced to the peer.
+        var announced: Set<UInt32> = []
+        /// This session's numbers that the peer has refused.
         var refusedUs: Set<UInt32> = []
-        /// The peer's numbers whose refusal it has not been told.
+        /// The peer's numbers whose refusal has not been sent.
         var dueRefusals: Set<UInt32> = []
         var takesRecords = true
     }
@@ -56,7 +58,7 @@ package struct GroupTable {
     /// The most groups that one session is in.
     package static let mostGroups = 64
 
-    private var own: [GroupName: Own] = [:]
+    private var own: [GroupName: OwnGroup] = [:]
     private var names: [UInt32: GroupName] = [:]
     private var lastNumber: UInt32 = 0
     private var peers: [PeerID: Entry] = [:]
@@ -64,7 +66,7 @@ package struct GroupTable {
 
     package init() {}
 
-    // MARK: What the program asks
+    // MARK: State
 
     /// The groups that this session has joined, by name.
     package var groups: [GroupName] { own.keys.sorted() }
@@ -75,18 +77,18 @@ package struct GroupTable {
     /// The number under which this session is in a group; nil if it is not in it.
     package func number(of name: GroupName) -> UInt32? { own[name]?.number }
 
-    /// Takes what the program has to be told, in the order in which it happened.
+    /// Returns the events since the last call, in order.
     package mutating func takeEvents() -> [Event] {
         defer { events.removeAll() }
         return events
     }
 
-    // MARK: What the program does
+    // MARK: Joining and leaving
 
     /// Joins a group.
     ///
     /// - Parameters:
-    ///   - context: What the others' decisions get.
+    ///   - context: The bytes that the others' decisions get.
     ///   - decision: Decides about each peer in the group.
     package mutating func join(
         _ name: GroupName, context: [UInt8], deciding decision: @escaping Decision
@@ -107,7 +109,7 @@ package struct GroupTable {
                 advice: "leave a group before joining another")
         }
         lastNumber += 1
-        own[name] = Own(number: lastNumber, context: context, decide: decision)
+        own[name] = OwnGroup(number: lastNumber, context: context, decide: decision)
         names[lastNumber] = name
         for id in peers.keys.sorted() { decide(on: id, in: name) }
     }
@@ -118,7 +120,7 @@ package struct GroupTable {
         names[left.number] = nil
         for id in peers.keys {
             guard let number = peers[id]?.numbers[name] else { continue }
-            // Joined anew, the group is decided about anew.
+            // After joining again, this session decides about the peer again.
             peers[id]?.theirs[number]?.state = .undecided
             peers[id]?.dueRefusals.remove(number)
         }
@@ -126,7 +128,7 @@ package struct GroupTable {
 
     // MARK: Peers
 
-    /// The peers with which there is a conversation, by PeerID.
+    /// The connected peers, by PeerID.
     package var connectedPeers: [PeerID] { peers.keys.sorted() }
 
     /// A conversation with a peer has begun.
@@ -141,37 +143,37 @@ package struct GroupTable {
         for name in entry.numbers.keys.sorted() { update(id, in: name) }
     }
 
-    /// Sends what the peer has to be told. Returns false if something is left for lack of room.
+    /// Sends the peer's records. Returns false if some are left for lack of room.
     package mutating func flush(_ id: PeerID, send: (GroupRecord) -> KindMessageSending) -> Bool {
-        // A peer that takes no records has nothing to be told.
-        tellAll(id, send) || peers[id]?.takesRecords != true
+        // Nothing is left for a peer that takes no records.
+        sendRecords(id, send) || peers[id]?.takesRecords != true
     }
 
-    /// Sends what the peer has to be told, up to the first record that is not sent. Returns whether all were sent.
-    private mutating func tellAll(_ id: PeerID, _ send: (GroupRecord) -> KindMessageSending) -> Bool {
+    /// Sends the peer's records, up to the first one that is not sent. Returns whether all were sent.
+    private mutating func sendRecords(_ id: PeerID, _ send: (GroupRecord) -> KindMessageSending) -> Bool {
         guard let entry = peers[id], entry.takesRecords else { return true }
-        for number in entry.told.sorted() where names[number] == nil {
-            guard tell(id, .leave(number: number), send) else { return false }
-            peers[id]?.told.remove(number)
+        for number in entry.announced.sorted() where names[number] == nil {
+            guard sendRecord(id, .leave(number: number), send) else { return false }
+            peers[id]?.announced.remove(number)
             peers[id]?.refusedUs.remove(number)
         }
         for (name, group) in own.sorted(by: { $0.value.number < $1.value.number })
-        where !entry.told.contains(group.number) {
+        where !entry.announced.contains(group.number) {
             let record = GroupRecord.join(number: group.number, name: name, context: group.context)
-            guard tell(id, record, send) else { return false }
-            peers[id]?.told.insert(group.number)
+            guard sendRecord(id, record, send) else { return false }
+            peers[id]?.announced.insert(group.number)
             update(id, in: name)
         }
         for number in entry.dueRefusals.sorted() {
             guard case .refused(let reason)? = entry.theirs[number]?.state else { continue }
-            guard tell(id, .refuse(number: number, reason: reason), send) else { return false }
+            guard sendRecord(id, .refuse(number: number, reason: reason), send) else { return false }
             peers[id]?.dueRefusals.remove(number)
         }
         return true
     }
 
     /// Sends one record. Returns whether it was sent.
-    private mutating func tell(
+    private mutating func sendRecord(
         _ id: PeerID, _ record: GroupRecord, _ send: (GroupRecord) -> KindMessageSending
     ) -> Bool {
         switch send(record) {
@@ -198,7 +200,7 @@ package struct GroupTable {
             }
             peers[id]?.lastNumber = number
             peers[id]?.numbers[name] = number
-            peers[id]?.theirs[number] = Theirs(name: name, context: context)
+            peers[id]?.theirs[number] = PeerGroup(name: name, context: context)
             decide(on: id, in: name)
         case .leave(let number):
             guard let left = peers[id]?.theirs.removeValue(forKey: number) else {
@@ -206,7 +208,7 @@ package struct GroupTable {
             }
             peers[id]?.numbers[left.name] = nil
             peers[id]?.dueRefusals.remove(number)
-            // If the peer joins anew, it decides about this session anew.
+            // A peer that joins again also decides about this session again.
             if let ours = own[left.name]?.number { peers[id]?.refusedUs.remove(ours) }
             update(id, in: left.name)
         case .refuse(let number, let reason):
@@ -214,7 +216,7 @@ package struct GroupTable {
                 throw .malformed("the refusal of a membership that did not begin")
             }
             // This side may have left meanwhile.
-            guard let name = names[number], entry.told.contains(number) else { return nil }
+            guard let name = names[number], entry.announced.contains(number) else { return nil }
             guard peers[id]?.refusedUs.insert(number).inserted == true else { return nil }
             update(id, in: name)
             events.append(.refused(by: id, name, reason: reason))
@@ -252,7 +254,7 @@ package struct GroupTable {
         let theirs = peers[id].flatMap { entry in entry.numbers[name].flatMap { entry.theirs[$0] } }
         var isMember = false
         if case .admitted? = theirs?.state, let entry = peers[id] {
-            isMember = entry.told.contains(group.number) && !entry.refusedUs.contains(group.number)
+            isMember = entry.announced.contains(group.number) && !entry.refusedUs.contains(group.number)
         }
         guard isMember != group.members.contains(id) else { return }
         if isMember {

@@ -1,22 +1,22 @@
 import NighCore
 import Synchronization
 
-/// That a session is in a group, from joining to leaving. Joined anew, it is another one.
+/// A session's membership in a group, from joining to leaving. Joining again begins another one.
 package struct Membership: Hashable, Sendable {
     package let name: GroupName
-    /// The session's number for it.
+    /// The session's number for the membership.
     let number: UInt32
 }
 
 /// The groups of one session: keeps its `GroupTable` in step with the session, and carries messages to groups.
 ///
-/// A layer of its session. What changes the table happens on the session's loop; messages can be sent from any thread.
+/// A layer of its session. The table changes on the session's loop only; messages can be sent from any thread.
 package final class Groups: ConversationLayer {
-    /// Is told what happens in the groups, on the loop.
+    /// Callbacks about the groups, called on the loop.
     package struct Observer: Sendable {
-        /// Something that the program has to be told.
+        /// A group of this session has changed.
         package var changed: @Sendable (GroupTable.Event) -> Void
-        /// A conversation was ended because of what the peer has said.
+        /// A conversation was ended because the peer broke the protocol.
         package var violated: @Sendable (NighError) -> Void
 
         package init(
@@ -35,7 +35,7 @@ package final class Groups: ConversationLayer {
         var members = MemberList<PeerID>()
     }
 
-    /// What only the loop touches.
+    /// The mutable state.
     ///
     /// `@unchecked Sendable`: confined to the session's loop.
     private final class LoopState: @unchecked Sendable {
@@ -44,7 +44,7 @@ package final class Groups: ConversationLayer {
         var observer: Observer?
         /// The peers that have broken the protocol in this conversation, which ends.
         var violators: Set<PeerID> = []
-        /// The peers for which there was no room.
+        /// The peers whose records wait for room.
         var waiting: Set<PeerID> = []
         var isRetryDue = false
         var isClosed = false
@@ -63,7 +63,7 @@ package final class Groups: ConversationLayer {
 
     // MARK: The layer
 
-    /// That of groups.
+    /// The kind of messages about groups.
     package var kinds: [MessageKind] { [GroupRecord.kind] }
 
     /// Begins to follow a session.
@@ -103,7 +103,7 @@ package final class Groups: ConversationLayer {
     }
 
     private func receive(_ bytes: UnsafeRawBufferPointer, from peer: PeerID) -> KindMessagePlace? {
-        // Nothing that such a peer says about groups means anything any more.
+        // Records of a peer that has broken the protocol are ignored.
         guard !onLoop.violators.contains(peer) else { return nil }
         do throws(WireError) {
             guard let record = try GroupRecord(reading: bytes) else { return nil }
@@ -124,7 +124,7 @@ package final class Groups: ConversationLayer {
         return nil
     }
 
-    // MARK: What the program does
+    // MARK: Calls of the program
 
     /// Joins a group. Loop only. Returns the messages of the group.
     package func join(
@@ -148,7 +148,7 @@ package final class Groups: ConversationLayer {
         guard let view else { return }
         onLoop.table.leave(membership.name)
         view.messages.finish()
-        // They count as unread until somebody takes them.
+        // Messages count as unread until they are taken.
         while view.messages.poll() != nil {}
         flushAll()
     }
@@ -156,7 +156,7 @@ package final class Groups: ConversationLayer {
     /// The groups that this session is in, by name.
     package var names: [GroupName] { views.withLock { $0.keys.sorted() } }
 
-    /// Whether it has not ended.
+    /// Whether the membership has not ended.
     package func isIn(_ membership: Membership) -> Bool {
         views.withLock { $0[membership.name]?.membership == membership }
     }
@@ -190,7 +190,7 @@ package final class Groups: ConversationLayer {
         }
     }
 
-    /// Sends a message to the other members of a group that have room for it. Returns how many these are.
+    /// Sends a message to the other members of a group that have room for it. Returns their number.
     package func trySend(_ payload: ByteSlice, to group: Membership, of session: Session) -> Int {
         guard let (message, members) = message(payload, to: group) else { return 0 }
         return members.count { member in
@@ -206,7 +206,7 @@ package final class Groups: ConversationLayer {
         return (ByteSlice(GroupRecord.message(number: group.number).bytes, then: payload), members)
     }
 
-    // MARK: Telling peers
+    // MARK: Sending records
 
     private func flushAll() {
         for peer in onLoop.table.connectedPeers { flush(peer) }
@@ -235,7 +235,7 @@ package final class Groups: ConversationLayer {
         finishChange()
     }
 
-    /// Shows the members to other threads as they are now, and reports what has changed.
+    /// Publishes the current members to other threads, and reports the changes.
     private func finishChange() {
         let events = onLoop.table.takeEvents()
         guard !events.isEmpty else { return }

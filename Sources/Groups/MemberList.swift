@@ -1,10 +1,10 @@
-/// The members of a group, in order when somebody asks for them.
+/// The members of a group, sorted on demand.
 ///
-/// A change costs the same however many members there are, and only the first look after changes sorts. So a host to
-/// which a thousand guests come does not sort a thousand lists.
+/// A change takes constant time, and only the first read after changes sorts. So a host does not sort a thousand lists
+/// when a thousand guests come.
 struct MemberList<Member: Hashable & Comparable> {
     private var members: Set<Member> = []
-    /// The members in order; nil if they have changed since somebody asked.
+    /// The members in order; nil if they have changed since the last read.
     private var ordered: [Member]? = []
 
     mutating func insert(_ member: Member) {

@@ -1,13 +1,13 @@
 import NighCore
 
-/// What a conversation runs over.
+/// The path of a conversation: a transport, and the carrier if there is one.
 package enum ConversationPath: Hashable, Sendable {
-    /// A transport. `carrier` is the peer that passes everything on, if one does.
+    /// Over a transport. `carrier` is the peer that relays the link; nil if the link is direct.
     case over(scheme: String, carrier: PeerID?)
     /// There is no link now.
     case interrupted
 
-    /// Writes the path behind the peer to which it leads.
+    /// Writes the path, after the caller has written the peer at its other end.
     func write(to fields: inout FieldWriter) {
         switch self {
         case .over(let scheme, let carrier):

@@ -1,33 +1,31 @@
 import NighCore
 
-/// What two sessions say to each other about third ones: messages of the kind `kind`, each with one or more records.
-/// docs/reference/PROTOCOL.md describes the bytes.
+/// A record about introductions. A message of the kind `kind` has one or more. docs/reference/PROTOCOL.md describes the
+/// bytes.
 package enum IntroductionRecord: Equatable {
-    /// What the sender says of itself to the receiver.
+    /// The sender describes itself.
     case here(Presence)
-    /// A peer has a conversation with the sender.
-    case member(Listing)
-    /// A peer that the sender has named has no conversation with it any more, or the receiver need not know of it any
-    /// more.
+    /// The sender reports a peer that it is connected to.
+    case member(MemberReport)
+    /// The sender withdraws its report about a peer: they are not connected any more, or the receiver need not know it.
     case gone(PeerID)
-    /// The sender asks to be introduced to a peer that the receiver has named.
+    /// The sender asks to be introduced to a peer that the receiver has reported.
     case ask(PeerID)
-    /// Where a peer can be reached, and the token with which the receiver can show that it was introduced.
+    /// The addresses of a peer, and the token that proves the introduction to it.
     case introduction(PeerID, addresses: [TransportAddress], token: [UInt8])
-    /// What the sender's conversation with a peer that it has named runs over. Only a receiver that wants to know gets
-    /// this.
+    /// The path of the sender's conversation with a reported peer. Sent only to peers that want paths.
     case path(PeerID, ConversationPath)
 }
 
-/// What a session says of itself to a peer.
+/// A session's description of itself for a peer.
 package struct Presence: Equatable, Sendable {
-    /// Whether the session wants to be connected to everybody who is connected to one of its peers and wants the same.
+    /// Whether the session is in a mesh, and wants to be connected to all other members.
     package var isMesh: Bool
-    /// Whether the receiver may tell others that it carries pipes to the session.
+    /// Whether the receiver may report to others that it carries pipes to the session.
     package var acceptsRelays: Bool
-    /// Whether the receiver is asked what its conversations run over.
+    /// Whether the session asks for the paths of the receiver's conversations.
     package var wantsPaths = false
-    /// A random number of the session for this conversation. What the receiver signs for others is valid with this
+    /// A random number of the session for this conversation. The receiver's tokens for others are valid with this
     /// number only.
     package var nonce: UInt64
     package var advertisement: Advertisement
@@ -35,8 +33,8 @@ package struct Presence: Equatable, Sendable {
     package var addresses: [TransportAddress]
 }
 
-/// What a session tells a peer about another one, with which it has a conversation.
-package struct Listing: Equatable, Sendable {
+/// A session's report to a peer about another one that it is connected to.
+package struct MemberReport: Equatable, Sendable {
     /// Whether the session and both peers are in the mesh.
     package var isMesh: Bool
     /// Whether the session carries pipes between the two peers.
@@ -65,7 +63,7 @@ extension IntroductionRecord {
     private static let relayFlag: UInt8 = 2
     private static let pathsFlag: UInt8 = 4
 
-    /// The record as it is sent: its kind, its length, and what it says.
+    /// The record as it is sent: its kind, its length, and its content.
     package var bytes: [UInt8] {
         var fields = FieldWriter()
         let kind: Kind
@@ -78,10 +76,10 @@ extension IntroductionRecord {
             fields.write(presence.nonce)
             fields.write(block: presence.advertisement.bytes)
             Self.write(presence.addresses, to: &fields)
-        case .member(let listing):
+        case .member(let report):
             kind = .member
-            fields.write(Self.flags(listing.isMesh, listing.isCarried))
-            fields.write(block: listing.advertisement.bytes)
+            fields.write(Self.flags(report.isMesh, report.isCarried))
+            fields.write(block: report.advertisement.bytes)
         case .gone(let peer):
             kind = .gone
             fields.write(raw: peer.bytes)
@@ -114,7 +112,7 @@ extension IntroductionRecord {
         for address in written { fields.write(short: address.description) }
     }
 
-    /// Reads the records of a message. Leaves out those of kinds that a later version has.
+    /// Reads the records of a message. Ignores kinds of later versions.
     package static func records(
         in bytes: UnsafeRawBufferPointer
     ) throws(WireError) -> [IntroductionRecord] {
@@ -146,7 +144,7 @@ extension IntroductionRecord {
         case .member:
             let flags = try fields.number(UInt8.self, "the flags of a member")
             record = .member(
-                Listing(
+                MemberReport(
                     isMesh: flags & meshFlag != 0, isCarried: flags & relayFlag != 0,
                     advertisement: try advertisement(&fields)))
         case .gone: record = .gone(try peer(&fields))

@@ -1,18 +1,18 @@
 import NighCore
 
 extension IntroductionTable {
-    /// What the session and its program allow.
+    /// The rules of a session and its program for introductions.
     package struct Policy {
         /// Whether the session is one of a mesh.
         package var isMesh: Bool
-        /// Whether a peer may tell others that it carries pipes to this session.
+        /// Whether a peer may report to others that it carries pipes to this session.
         package var acceptsRelays: (PeerID) -> Bool
         /// Whether this session carries a pipe between two peers.
         package var carries: (PeerID, PeerID) -> Bool
-        /// Returns why this session is not to be connected to an introduced peer; nil if it may be. Gets what others
-        /// tell of the peer, which is not proven.
+        /// Returns the reason not to connect to an introduced peer; nil if it may be connected. The advertisement comes
+        /// from other peers and is not proven.
         package var refuses: (PeerID, Advertisement?) -> String?
-        /// Whether peers are asked what their conversations run over.
+        /// Whether peers are asked for the paths of their conversations.
         package var wantsPaths: Bool
 
         package init(

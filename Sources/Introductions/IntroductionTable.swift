@@ -1,24 +1,24 @@
 import NighCore
 import NighRelays
 
-/// What a session tells its peers of each other, and what they have told it.
+/// The introductions of one session: its connected peers, their reports about others, and the records to send.
 ///
-/// What has to be told follows from the table, so nothing queues while a peer has no room for it. Whom a session of a
-/// mesh has to be connected to follows from what was heard; `MeshPlan` decides when. A value without I/O or clock:
-/// `flush` sends what a peer has to be told, and `takeActions` returns what else is to be done.
+/// The records for a peer follow from the table, so nothing queues while the peer has no room. The peers that a session
+/// of a mesh still lacks follow from the reports; `MeshPlan` decides when to invite them. A value without I/O or clock:
+/// `flush` sends records, and `takeActions` returns the instructions to the session.
 package struct IntroductionTable {
-    /// What is to be done.
+    /// An instruction to the session.
     package enum Action: Equatable {
         /// Make the peer known to the session, at these addresses and no others.
         case introduce(IntroducedPeer)
         /// Invite the peer, and show it the introduction.
         case invite(PeerID, introduction: [UInt8])
-        /// Forget the addresses at which others have said that the peer can be reached.
+        /// Forget the addresses that others have given for the peer.
         case forget(PeerID)
     }
 
-    /// What this session has told a peer about another one.
-    private struct Told: Equatable {
+    /// The state of another peer as this session has sent it to a peer.
+    private struct SentState: Equatable {
         struct Membership: Equatable {
             var version: UInt64
             var isMesh: Bool
@@ -26,75 +26,74 @@ package struct IntroductionTable {
         }
 
         var membership: Membership
-        /// What the conversation with the other one runs over; nil if the peer does not ask for that.
+        /// The path of the conversation with the other peer; nil if the receiver does not ask for paths.
         var path: ConversationPath?
     }
 
-    /// A peer with which there is a conversation.
+    /// A connected peer.
     private struct Entry {
         var tokens: TokenLedger
-        /// What the conversation runs over.
+        /// The path of the conversation.
         var path = ConversationPath.interrupted
-        var toldPresence: Presence?
-        /// What the peer has said of itself.
+        var sentPresence: Presence?
+        /// The peer's latest description of itself.
         var presence: Presence?
-        /// Counts what all peers have said of themselves: the number of the last time that this one has.
+        /// The number of the peer's latest presence, counted over all peers.
         var version: UInt64 = 0
-        var told: [PeerID: Told] = [:]
-        /// Those of whom the peer may have to be told something.
+        var sent: [PeerID: SentState] = [:]
+        /// The peers whose state may have to be sent to this one.
         var pending: Set<PeerID> = []
-        /// What it is sent besides: questions and answers.
-        var letters: [IntroductionRecord] = []
+        /// Questions and answers that wait to be sent.
+        var outgoingRecords: [IntroductionRecord] = []
         var flushAt = Moment.never
         /// When the peer was last introduced to another one.
         var answeredAt: [PeerID: Moment] = [:]
         var takesRecords = true
     }
 
-    /// The most peers that one peer can name.
-    package static let mostListed = 1_024
+    /// The most peers that one peer can report.
+    package static let mostReported = 1_024
     /// The most questions and answers that wait for one peer.
-    private static let mostLetters = 256
+    private static let mostOutgoingRecords = 256
     /// The bytes of records that are sent in one message.
     private static let batch = 8 << 10
-    /// The time for which news wait for more of them.
+    /// The time for which changes are collected before they are sent.
     package static let gatheringTime = Moment.Span.milliseconds(50)
     /// The least time between two introductions of the same two peers.
     private static let answerInterval = Moment.Span.milliseconds(500)
     /// How long the peer with the smaller PeerID waits for the other one's invitation.
-    package static let courtesy = Moment.Span.seconds(2)
-    /// The pause before a peer is asked again for the addresses of one that is connected through another peer only.
+    package static let secondInviterDelay = Moment.Span.seconds(2)
+    /// The pause before the next question for the addresses of a peer that is connected through a carrier only.
     package static let relayedPause = Moment.Span.seconds(30)
     /// The most carriers through which one peer is dialled.
     private static let mostCarriers = 2
-    /// How long it takes a healthy pair to find each other before both are asked for.
-    private static let haste = Moment.Span.milliseconds(20)
+    /// How long the peer with the greater PeerID waits, in case the two connect without an introduction.
+    private static let firstInviterDelay = Moment.Span.milliseconds(20)
 
     private let identity: Identity
     private let policy: Policy
     private var own: (advertisement: Advertisement, addresses: [TransportAddress])
     private var peers: [PeerID: Entry] = [:]
-    private var hearsay = Hearsay()
-    /// The peers of which somebody tells that have ended their conversation with this session, or with which it has.
-    /// They are not asked for.
+    private var reportedPeers = ReportedPeers()
+    /// The reported peers whose conversation with this session was ended by either side. They are not asked for.
     private var left: Set<PeerID> = []
-    /// Those of them that this session has left. They are not accepted either.
-    private var turnedAway: Set<PeerID> = []
+    /// The peers in `left` that this session itself has disconnected. Their invitations are declined, too.
+    private var rejected: Set<PeerID> = []
     private var lastVersion: UInt64 = 0
-    /// The peers to which no link leads now, although there is a conversation.
+    /// The connected peers whose link is broken now.
     private var interrupted: Set<PeerID> = []
-    /// The peers that are connected through another peer only.
+    /// The peers that are connected through a carrier only.
     private var relayed: Set<PeerID> = []
-    /// Where peers can be reached directly, as introducers have said.
+    /// The direct addresses of peers, as introducers have given them.
     private var direct: [PeerID: [TransportAddress]] = [:]
-    /// The addresses at which the session knows peers because of this table.
+    /// The addresses that this table has given the session.
     private var shown: [PeerID: [TransportAddress]] = [:]
-    /// No peer has to be told something before this moment.
+    /// No flush is due before this moment.
     private var nextFlush = Moment.never
     private var plan: MeshPlan
     private var actions: [Action] = []
 
-    /// - Parameter seed: decides about the pauses.
+    /// - Parameter seed: makes the pauses a little random.
     package init(
         _ identity: Identity, _ advertisement: Advertisement, _ policy: Policy, seed: UInt64
     ) {
@@ -104,29 +103,29 @@ package struct IntroductionTable {
         plan = MeshPlan(seed: seed)
     }
 
-    // MARK: What is known
+    // MARK: State
 
-    /// The peers with which there is a conversation, by PeerID.
+    /// The connected peers, by PeerID.
     package var connectedPeers: [PeerID] { peers.keys.sorted() }
 
-    /// Whether the session has a conversation with this peer in which there may be introductions.
+    /// Whether this peer is connected and may take part in introductions.
     package func isConnected(to id: PeerID) -> Bool { peers[id] != nil }
 
     /// Whether both this session and a connected peer are in the mesh.
     package func isInMesh(with id: PeerID) -> Bool { policy.isMesh && peers[id]?.presence?.isMesh == true }
 
-    /// Whom a peer has a conversation with, as it says, by PeerID.
-    package func acquaintances(of id: PeerID) -> [Acquaintance] { hearsay.acquaintances(of: id) }
+    /// The peers that a peer reports to be connected to, by PeerID.
+    package func peers(reportedBy id: PeerID) -> [ReportedPeer] { reportedPeers.peers(reportedBy: id) }
 
     /// The peers that could introduce this session to this one, by PeerID.
     package func introducers(to id: PeerID) -> [PeerID] {
-        hearsay.members(thatKnow: id).filter { introducer in
+        reportedPeers.meshMembers(connectedTo: id).filter { introducer in
             guard let entry = peers[introducer] else { return false }
             return entry.takesRecords && entry.presence?.isMesh == true
         }
     }
 
-    /// Returns what is to be done, in this order.
+    /// Returns the instructions to the session, in order.
     package mutating func takeActions() -> [Action] {
         defer { actions.removeAll() }
         return actions
@@ -137,7 +136,7 @@ package struct IntroductionTable {
 
     // MARK: This session
 
-    /// Takes what this session advertises and where it can be reached from now on.
+    /// Sets the advertisement and the addresses of this session.
     package mutating func setOwn(
         _ advertisement: Advertisement, at addresses: [TransportAddress], now: Moment
     ) {
@@ -145,7 +144,7 @@ package struct IntroductionTable {
         for id in peers.keys { flushSoon(id, now: now) }
     }
 
-    /// Returns addresses that mean something on other machines too, of each scheme in turn.
+    /// Returns the addresses that also work on other machines, of each scheme in turn.
     private static func usable(_ addresses: [TransportAddress]) -> [TransportAddress] {
         // A scope, as in [fe80::1%eth0], names an interface of this machine.
         let portable = addresses.filter { !$0.value.contains("%") }
@@ -157,7 +156,7 @@ package struct IntroductionTable {
 
     private func presence(for id: PeerID, _ entry: Entry) -> Presence? {
         let acceptsRelays = policy.acceptsRelays(id)
-        guard policy.isMesh || acceptsRelays || entry.toldPresence != nil else { return nil }
+        guard policy.isMesh || acceptsRelays || entry.sentPresence != nil else { return nil }
         return Presence(
             isMesh: policy.isMesh, acceptsRelays: acceptsRelays, wantsPaths: policy.wantsPaths,
             nonce: entry.tokens.nonce, advertisement: own.advertisement,
@@ -172,7 +171,7 @@ package struct IntroductionTable {
     package mutating func connected(_ id: PeerID, nonce: UInt64, now: Moment) {
         peers[id] = Entry(tokens: TokenLedger(nonce: nonce))
         left.remove(id)
-        turnedAway.remove(id)
+        rejected.remove(id)
         interrupted.remove(id)
         plan.forget(id)
         flushSoon(id, now: now)
@@ -182,37 +181,37 @@ package struct IntroductionTable {
     package mutating func noteLink(of id: PeerID, isThere: Bool, now: Moment) {
         guard peers[id] != nil else { return }
         if isThere { interrupted.remove(id) } else { interrupted.insert(id) }
-        considerWanting(id, now: now)
+        updatePlan(for: id, now: now)
     }
 
-    /// The conversation runs over this now.
+    /// The conversation runs over another path now.
     package mutating func notePath(of id: PeerID, _ path: ConversationPath, now: Moment) {
         guard let known = peers[id]?.path, known != path else { return }
         peers[id]?.path = path
         for other in peers.keys where peers[other]?.presence?.wantsPaths == true {
-            noteNews(of: id, for: other, now: now)
+            markChanged(id, for: other, now: now)
         }
         // Without a link nothing is known of the next one.
         guard case .over(let scheme, _) = path else { return }
         let isRelayed = scheme == RelayAddress.scheme
         guard relayed.contains(id) != isRelayed else { return }
         if isRelayed { relayed.insert(id) } else { relayed.remove(id) }
-        considerWanting(id, now: now)
+        updatePlan(for: id, now: now)
     }
 
-    /// Whether this session is paired with the peer may have changed, and with it what it carries to or from the peer,
-    /// whether it reaches others through the peer, and whether the peer may be in its mesh.
+    /// The pairing with the peer may have changed. It decides about relays to, from and through the peer, and whether
+    /// the peer may be in the mesh.
     package mutating func reconsider(_ id: PeerID, now: Moment) {
         flushSoon(id, now: now)
-        for other in hearsay.subjects(of: id) { showRoutes(to: other) }
-        considerWanting(id, now: now)
+        for other in reportedPeers.ids(reportedBy: id) { showRoutes(to: other) }
+        updatePlan(for: id, now: now)
         guard peers[id]?.presence != nil else { return }
-        noteNews(of: id, now: now)
+        markChanged(id, now: now)
         let all = peers.keys
         peers[id]?.pending.formUnion(all)
     }
 
-    /// Who wanted a conversation to end.
+    /// The side that ended a conversation.
     package enum Departure {
         case thisSide
         case otherSide
@@ -226,27 +225,27 @@ package struct IntroductionTable {
         interrupted.remove(id)
         relayed.remove(id)
         direct[id] = nil
-        for other in hearsay.subjects(of: id) { unlist(other, by: id, now: now) }
-        noteNews(of: id, now: now)
+        for other in reportedPeers.ids(reportedBy: id) { removeReport(of: other, by: id, now: now) }
+        markChanged(id, now: now)
         for other in peers.keys { peers[other]?.answeredAt[id] = nil }
-        if departure != .nobody, hearsay.tells(of: id) {
+        if departure != .nobody, reportedPeers.contains(id) {
             left.insert(id)
-            if departure == .thisSide { turnedAway.insert(id) }
+            if departure == .thisSide { rejected.insert(id) }
         }
         showRoutes(to: id)
-        considerWanting(id, now: now)
+        updatePlan(for: id, now: now)
     }
 
-    /// Tells the session where the peer can be reached, if that has changed: through others, and directly.
+    /// Gives the session the peer's addresses if they have changed: those through carriers, then the direct ones.
     private mutating func showRoutes(to id: PeerID) {
-        // A peer that this session does not let carry pipes may say what it likes.
-        let carriers = hearsay.carriers(of: id).filter(policy.acceptsRelays).prefix(Self.mostCarriers)
+        // Peers that may not carry pipes to this session cannot offer themselves as carriers.
+        let carriers = reportedPeers.carriers(of: id).filter(policy.acceptsRelays).prefix(Self.mostCarriers)
         let relays = carriers.map { RelayAddress(carrier: $0, peer: id).transportAddress }
         let addresses = relays + (direct[id] ?? [])
         guard addresses != shown[id] ?? [] else { return }
         shown[id] = addresses.isEmpty ? nil : addresses
         let own = peers[id]?.presence?.advertisement
-        guard !addresses.isEmpty, let advertisement = own ?? hearsay.advertisement(of: id) else {
+        guard !addresses.isEmpty, let advertisement = own ?? reportedPeers.advertisement(of: id) else {
             return actions.append(.forget(id))
         }
         introduce(advertisement, at: addresses, isByItself: own != nil)
@@ -263,27 +262,27 @@ package struct IntroductionTable {
                     addresses: addresses, isByItself: isByItself)))
     }
 
-    private mutating func noteNews(of id: PeerID, now: Moment) {
-        for other in peers.keys { noteNews(of: id, for: other, now: now) }
+    private mutating func markChanged(_ id: PeerID, now: Moment) {
+        for other in peers.keys { markChanged(id, for: other, now: now) }
     }
 
-    private mutating func noteNews(of id: PeerID, for other: PeerID, now: Moment) {
+    private mutating func markChanged(_ id: PeerID, for other: PeerID, now: Moment) {
         guard other != id, peers[other]?.presence != nil else { return }
         peers[other]?.pending.insert(id)
         flushSoon(other, now: now)
     }
 
-    // MARK: Telling
+    // MARK: Sending
 
-    /// Returns what a peer has to be told of another one; nil if it need not know of it.
-    private func telling(_ id: PeerID, of other: PeerID) -> Told? {
+    /// Returns the state of another peer that a peer has to know; nil if it need not know the other one.
+    private func stateToSend(to id: PeerID, about other: PeerID) -> SentState? {
         guard id != other, let mine = peers[id]?.presence, let entry = peers[other],
             let theirs = entry.presence
         else { return nil }
         let isMesh = policy.isMesh && mine.isMesh && theirs.isMesh
         let isCarried = mine.acceptsRelays && theirs.acceptsRelays && policy.carries(id, other)
         guard isMesh || isCarried else { return nil }
-        return Told(
+        return SentState(
             membership: .init(version: entry.version, isMesh: isMesh, isCarried: isCarried),
             path: mine.wantsPaths ? entry.path : nil)
     }
@@ -298,7 +297,7 @@ package struct IntroductionTable {
         nextFlush = min(nextFlush, moment)
     }
 
-    /// The peers that have to be told something now. Flush them all.
+    /// Returns the peers whose flush is due. The caller has to flush them all.
     package mutating func peersToFlush(now: Moment) -> [PeerID] {
         guard nextFlush <= now else { return [] }
         var due: [PeerID] = []
@@ -309,24 +308,24 @@ package struct IntroductionTable {
         return due.sorted()
     }
 
-    /// Sends what the peer has to be told, for as long as there is room. What is left waits a little.
+    /// Sends the peer's records while there is room. The rest waits for a later flush.
     package mutating func flush(_ id: PeerID, now: Moment, _ send: ([UInt8]) -> KindMessageSending) {
         peers[id]?.flushAt = .never
         guard peers[id]?.takesRecords == true else { return }
         while let entry = peers[id] {
             var batch = Batch()
             let presence = presence(for: id, entry)
-            if let presence, presence != entry.toldPresence { batch.add(.here(presence)) }
-            var letters = 0
-            while letters < entry.letters.count, batch.hasRoom {
-                batch.add(entry.letters[letters])
-                letters += 1
+            if let presence, presence != entry.sentPresence { batch.add(.here(presence)) }
+            var taken = 0
+            while taken < entry.outgoingRecords.count, batch.hasRoom {
+                batch.add(entry.outgoingRecords[taken])
+                taken += 1
             }
-            var settled: [(PeerID, Told?)] = []
+            var settled: [(PeerID, SentState?)] = []
             if entry.presence != nil {
                 for other in entry.pending.sorted() where batch.hasRoom {
-                    let due = telling(id, of: other)
-                    for record in records(of: other, due, after: entry.told[other]) { batch.add(record) }
+                    let due = stateToSend(to: id, about: other)
+                    for record in records(of: other, due, after: entry.sent[other]) { batch.add(record) }
                     settled.append((other, due))
                 }
             }
@@ -339,18 +338,18 @@ package struct IntroductionTable {
                     return
                 }
             }
-            peers[id]?.toldPresence = presence
-            peers[id]?.letters.removeFirst(letters)
+            peers[id]?.sentPresence = presence
+            peers[id]?.outgoingRecords.removeFirst(taken)
             for (other, due) in settled {
                 peers[id]?.pending.remove(other)
-                peers[id]?.told[other] = due
+                peers[id]?.sent[other] = due
             }
             guard !batch.hasRoom else { return }
         }
     }
 
-    /// What has to be told about a peer, after what was told before.
-    private func records(of id: PeerID, _ due: Told?, after before: Told?) -> [IntroductionRecord] {
+    /// Returns the records that change the state sent before to the one that is due.
+    private func records(of id: PeerID, _ due: SentState?, after before: SentState?) -> [IntroductionRecord] {
         guard let due, let advertisement = peers[id]?.presence?.advertisement else {
             return before == nil ? [] : [.gone(id)]
         }
@@ -358,7 +357,7 @@ package struct IntroductionTable {
         if due.membership != before?.membership {
             let (isMesh, isCarried) = (due.membership.isMesh, due.membership.isCarried)
             records.append(
-                .member(Listing(isMesh: isMesh, isCarried: isCarried, advertisement: advertisement)))
+                .member(MemberReport(isMesh: isMesh, isCarried: isCarried, advertisement: advertisement)))
         }
         if let path = due.path, path != before?.path { records.append(.path(id, path)) }
         return records
@@ -371,7 +370,7 @@ package struct IntroductionTable {
         mutating func add(_ record: IntroductionRecord) { bytes += record.bytes }
     }
 
-    // MARK: Hearing
+    // MARK: Receiving
 
     /// Takes a record from a peer.
     package mutating func receive(
@@ -387,27 +386,27 @@ package struct IntroductionTable {
             peers[id]?.presence = presence
             lastVersion += 1
             peers[id]?.version = lastVersion
-            // The session may have nobody else to learn its name and info from.
+            // The session may have no other source of its name and info.
             introduce(presence.advertisement, at: shown[id] ?? [], isByItself: true)
             if isFirst || entry.presence?.isMesh != presence.isMesh {
-                for other in hearsay.subjects(of: id) { considerWanting(other, now: now) }
+                for other in reportedPeers.ids(reportedBy: id) { updatePlan(for: other, now: now) }
             }
             let all = peers.keys
             peers[id]?.pending.formUnion(all)
             flush(id, at: now)
-            noteNews(of: id, now: now)
-        case .member(let listing):
-            let advertisement = listing.advertisement
+            markChanged(id, now: now)
+        case .member(let report):
+            let advertisement = report.advertisement
             guard advertisement.service == own.advertisement.service else {
                 throw .malformed("a member of another service")
             }
             guard advertisement.peer != identity.peerID, advertisement.peer != id else { return }
-            try hearsay.note(listing, by: id, limit: Self.mostListed)
+            try reportedPeers.note(report, by: id, limit: Self.mostReported)
             showRoutes(to: advertisement.peer)
-            considerWanting(advertisement.peer, now: now)
+            updatePlan(for: advertisement.peer, now: now)
         case .path(let other, let path):
-            if policy.wantsPaths { hearsay.note(path, to: other, by: id) }
-        case .gone(let other): unlist(other, by: id, now: now)
+            if policy.wantsPaths { reportedPeers.note(path, to: other, by: id) }
+        case .gone(let other): removeReport(of: other, by: id, now: now)
         case .ask(let other): answer(id, about: other, now: now)
         case .introduction(let other, let addresses, let token):
             guard plan.introduced(other, by: id) else { return }
@@ -417,36 +416,36 @@ package struct IntroductionTable {
         }
     }
 
-    private mutating func unlist(_ other: PeerID, by id: PeerID, now: Moment) {
-        guard hearsay.remove(other, by: id) else { return }
-        if !hearsay.tells(of: other) {
+    private mutating func removeReport(of other: PeerID, by id: PeerID, now: Moment) {
+        guard reportedPeers.remove(other, by: id) else { return }
+        if !reportedPeers.contains(other) {
             left.remove(other)
-            turnedAway.remove(other)
+            rejected.remove(other)
             if peers[other] == nil { direct[other] = nil }
         }
         showRoutes(to: other)
-        considerWanting(other, now: now)
+        updatePlan(for: other, now: now)
     }
 
     /// Introduces a peer to another one, if both are in the mesh.
     private mutating func answer(_ id: PeerID, about other: PeerID, now: Moment) {
-        guard let entry = peers[id], telling(id, of: other)?.membership.isMesh == true,
-            let host = peers[other]?.presence, entry.letters.count < Self.mostLetters
+        guard let entry = peers[id], stateToSend(to: id, about: other)?.membership.isMesh == true,
+            let host = peers[other]?.presence, entry.outgoingRecords.count < Self.mostOutgoingRecords
         else { return }
         if let last = entry.answeredAt[other], now < last + Self.answerInterval { return }
         peers[id]?.answeredAt[other] = now
         guard let token = peers[other]?.tokens.make(by: identity, for: id, to: other, nonce: host.nonce)
         else { return }
-        peers[id]?.letters.append(.introduction(other, addresses: host.addresses, token: token.bytes))
+        peers[id]?.outgoingRecords.append(.introduction(other, addresses: host.addresses, token: token.bytes))
         flush(id, at: now)
     }
 
     // MARK: The mesh
 
-    private mutating func considerWanting(_ id: PeerID, now: Moment) {
+    private mutating func updatePlan(for id: PeerID, now: Moment) {
         let isMissing = peers[id] == nil || interrupted.contains(id) || relayed.contains(id)
         guard policy.isMesh, isMissing, !left.contains(id), !introducers(to: id).isEmpty,
-            policy.refuses(id, hearsay.advertisement(of: id)) == nil
+            policy.refuses(id, reportedPeers.advertisement(of: id)) == nil
         else {
             return plan.forget(id)
         }
@@ -457,15 +456,16 @@ package struct IntroductionTable {
         // addresses yet.
         let pause =
             relayed.contains(id) && direct[id] != nil
-            ? Self.relayedPause : isFirst && !relayed.contains(id) ? Self.haste : Self.courtesy
+            ? Self.relayedPause
+            : isFirst && !relayed.contains(id) ? Self.firstInviterDelay : Self.secondInviterDelay
         plan.want(id, after: pause, now: now)
     }
 
-    /// Asks for what is due.
+    /// Asks for the introductions that are due.
     package mutating func timeArrived(now: Moment) {
         let due = plan.takeDue(now: now) { [self] in introducers(to: $0) }
         for (id, introducer) in due {
-            peers[introducer]?.letters.append(.ask(id))
+            peers[introducer]?.outgoingRecords.append(.ask(id))
             flush(introducer, at: now)
         }
     }
@@ -477,10 +477,10 @@ package struct IntroductionTable {
             direct[id] = nil
             showRoutes(to: id)
         }
-        if !hasFailed { considerWanting(id, now: now) }
+        if !hasFailed { updatePlan(for: id, now: now) }
     }
 
-    /// What is to be done with an invitation.
+    /// The answer to an invitation.
     package enum Verdict: Equatable {
         /// The program decides.
         case program
@@ -499,8 +499,10 @@ package struct IntroductionTable {
         if let reason = entry.tokens.refusal(of: token, for: guest, to: identity.peerID) {
             return .decline(reason)
         }
-        guard !turnedAway.contains(guest) else { return .decline("this session has disconnected it") }
-        if let reason = policy.refuses(guest, hearsay.advertisement(of: guest)) { return .decline(reason) }
+        guard !rejected.contains(guest) else { return .decline("this session has disconnected it") }
+        if let reason = policy.refuses(guest, reportedPeers.advertisement(of: guest)) {
+            return .decline(reason)
+        }
         peers[introducer]?.tokens.noteUse(of: token)
         left.remove(guest)
         return .accept

@@ -1,14 +1,13 @@
 import NighCore
 
-/// What a peer shows when it invites, to prove that a common peer has introduced it: a signature of that common peer.
-/// It is valid once, between the two whom it names, and only for as long as the introducer's conversation with the
-/// invited session lasts.
+/// A common peer's signature that it introduces a guest to a host. The guest shows it when it invites the host.
+/// It is valid once, for this guest and host only, while the introducer's conversation with the host lasts.
 package struct IntroductionToken: Equatable {
-    /// The introducer's public key, which is the one of its PeerID.
+    /// The introducer's public key. The introducer's PeerID is the hash of it.
     package let publicKey: [UInt8]
-    /// The number that the invited session has given the introducer.
+    /// The random number that the host has chosen for its conversation with the introducer.
     package let nonce: UInt64
-    /// Counts what the introducer has signed for guests of the invited session.
+    /// The number of this token among those that the introducer has signed for guests of the host.
     package let number: UInt64
     package let signature: [UInt8]
 
@@ -20,7 +19,7 @@ package struct IntroductionToken: Equatable {
         signature = introducer.signature(of: Self.message(guest, host, nonce, number))
     }
 
-    /// The introducer; nil if the key is no key.
+    /// The introducer; nil if `publicKey` is not a valid key.
     package var introducer: PeerID? { PeerID(publicKey: publicKey) }
 
     /// Whether the introducer has signed that `guest` is introduced to `host`.
@@ -50,7 +49,7 @@ package struct IntroductionToken: Equatable {
         return fields.bytes
     }
 
-    /// Reads a token. Whether it is genuine, `introduces` says.
+    /// Reads a token. It may be forged: `introduces` checks the signature.
     package init(reading bytes: [UInt8]) throws(WireError) {
         self = try ByteSlice(bytes).withUnsafeBytes { bytes throws(WireError) in try Self(bytes) }
     }

@@ -1,20 +1,20 @@
 import NighCore
 import NighRelays
 
-/// Tells the peers of one session of each other, connects the sessions of a mesh, and has peers carry pipes: keeps an
-/// `IntroductionTable` in step with the session, and does what it says.
+/// Introduces the peers of one session to each other, connects the sessions of a mesh, and has peers carry pipes: keeps
+/// an `IntroductionTable` in step with the session, and carries out its instructions.
 ///
 /// A layer of its session, which has the session's relays in it. Everything happens on the session's loop.
 package final class Introductions: ConversationLayer {
-    /// Who learns what becomes of introductions.
+    /// Callbacks about introductions.
     package struct Observer: Sendable {
         /// A peer that was introduced could not be connected.
         package var failed: @Sendable (PeerID, NighError) -> Void
-        /// A conversation was ended because of what the peer has said.
+        /// A conversation was ended because the peer broke the protocol.
         package var violated: @Sendable (NighError) -> Void
-        /// A peer has said of itself whether it is in the mesh, or has said so anew.
+        /// A peer has sent its presence, for the first time or again.
         package var presented: @Sendable (PeerID) -> Void
-        /// An invitation comes that is answered without the program.
+        /// An invitation is about to be answered without the program.
         package var answered: @Sendable (Invitation) -> Void
 
         package init(
@@ -30,7 +30,7 @@ package final class Introductions: ConversationLayer {
         }
     }
 
-    /// What only the loop touches.
+    /// The mutable state.
     ///
     /// `@unchecked Sendable`: confined to the session's loop.
     private final class LoopState: @unchecked Sendable {
@@ -54,7 +54,7 @@ package final class Introductions: ConversationLayer {
     }
 
     private let onLoop: LoopState
-    /// What is carried for others, and what others carry.
+    /// The pipes that are carried for others and by others.
     package let relays: Relays
     /// The time that an introduced peer has to answer.
     private static let invitationTime = Duration.seconds(20)
@@ -63,10 +63,10 @@ package final class Introductions: ConversationLayer {
     ///
     /// - Parameters:
     ///   - isMesh: whether the session is one of a mesh.
-    ///   - policy: the peers for which the session carries pipes, and which may carry pipes to it.
-    ///   - refuse: returns why the session is not to be connected to an introduced peer; nil if it may be. Gets what
-    ///     others tell of the peer, which is not proven. Called on the loop.
-    ///   - wantsPaths: whether peers are asked what their conversations run over.
+    ///   - policy: the peers that the session carries pipes for, and that may carry pipes to it.
+    ///   - refuse: returns the reason not to connect to an introduced peer; nil if it may be connected. The
+    ///     advertisement comes from other peers and is not proven. Called on the loop.
+    ///   - wantsPaths: whether peers are asked for the paths of their conversations.
     package init(
         _ identity: Identity, of configuration: SessionConfiguration, isMesh: Bool,
         relaying policy: RelayPolicy = .nobody, limits: RelayLimits = RelayLimits(),
@@ -97,13 +97,13 @@ package final class Introductions: ConversationLayer {
 
     // MARK: The layer
 
-    /// That of the relays, if there are any.
+    /// The transport of the relays, if there are any.
     package var transports: [any Transport] { hasRelays ? relays.transports : [] }
 
-    /// That of introductions.
+    /// The kind of messages about introductions.
     package var kinds: [MessageKind] { [IntroductionRecord.kind] }
 
-    /// Those for relays, if there are any.
+    /// The purpose of the relays' streams, if there are any.
     package var purposes: [StreamPurpose] { hasRelays ? relays.purposes : [] }
 
     /// Takes a stream for a relay.
@@ -128,7 +128,7 @@ package final class Introductions: ConversationLayer {
 
     /// Takes an event of the session. Loop only.
     package func handle(_ event: SessionEvent) {
-        // Nobody is told of a guest, and no guest is told of anybody.
+        // Guests are neither introduced nor reported.
         guard let session = onLoop.session, !onLoop.isClosed, event.changedPeer?.trust != .guest else {
             return
         }
@@ -195,9 +195,9 @@ package final class Introductions: ConversationLayer {
     }
 
     private func receive(_ bytes: UnsafeRawBufferPointer, from peer: PeerID) {
-        // Nothing that a peer says about others means anything any more once it has broken the protocol.
+        // Records of a peer that has broken the protocol are ignored.
         guard let session = onLoop.session, !onLoop.isClosed, !onLoop.violators.contains(peer) else { return }
-        // A guest may say what it likes: nobody listens.
+        // Records of guests are ignored, too.
         guard onLoop.table.isConnected(to: peer) else { return }
         do throws(WireError) {
             for record in try IntroductionRecord.records(in: bytes) {
@@ -214,8 +214,8 @@ package final class Introductions: ConversationLayer {
         proceed(session)
     }
 
-    /// Leaves out the addresses that mean nothing here, or something else than the peer says. A member could otherwise
-    /// have this session connect to programs of this machine that listen to nobody else.
+    /// Leaves out the addresses that this session must not dial. A member could otherwise make it connect to programs
+    /// that listen on this machine only.
     private func withReachableAddresses(
         _ record: IntroductionRecord, from peer: PeerID, _ session: Session
     ) -> IntroductionRecord {
@@ -241,15 +241,15 @@ package final class Introductions: ConversationLayer {
     /// Whether both this session and a connected peer are in the mesh. Loop only.
     package func isInMesh(with peer: PeerID) -> Bool { onLoop.table.isInMesh(with: peer) }
 
-    /// Whom a peer has a conversation with, as it says, by PeerID. Loop only.
-    package func acquaintances(of peer: PeerID) -> [Acquaintance] { onLoop.table.acquaintances(of: peer) }
+    /// The peers that a peer reports to be connected to, by PeerID. Loop only.
+    package func peers(reportedBy peer: PeerID) -> [ReportedPeer] { onLoop.table.peers(reportedBy: peer) }
 
     /// The peers that could introduce this session to this one, by PeerID. Loop only.
     package func introducers(to peer: PeerID) -> [PeerID] { onLoop.table.introducers(to: peer) }
 
-    // MARK: What the table says
+    // MARK: Actions
 
-    /// Does what is due, tells peers what they have to be told, and waits for the next thing.
+    /// Carries out due actions, flushes due records, and sets the timer.
     private func proceed(_ session: Session) {
         let now = session.loop.now
         onLoop.table.timeArrived(now: now)
@@ -306,7 +306,7 @@ package final class Introductions: ConversationLayer {
 }
 
 extension NighError.Cause {
-    /// Who wanted the conversation to end.
+    /// The side that ended the conversation.
     fileprivate var departure: IntroductionTable.Departure {
         switch self {
         case .left, .notPaired: .thisSide

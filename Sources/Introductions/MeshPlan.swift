@@ -1,10 +1,10 @@
 import NighCore
 
-/// Whom a session of a mesh still has to be connected to, and when it asks for an introduction to whom.
+/// Decides when a session of a mesh asks for introductions to the peers that it lacks, and which introducers it asks.
 ///
-/// It bounds what others can make this session do: a few invitations at once, longer and longer pauses after failures,
-/// a rest from peers whose introductions lead nowhere, and a number of failures for all of them together, because a
-/// peer can come again under another PeerID. A value without I/O or clock.
+/// It bounds the work that others can cause: a few invitations at once, pauses that double after failures, a rest from
+/// peers whose introductions fail, and a number of failures for all of them together, because a peer can come back
+/// under another PeerID. A value without I/O or clock.
 struct MeshPlan {
     private enum Phase {
         /// Nothing is done before this moment.
@@ -18,13 +18,13 @@ struct MeshPlan {
     private struct Wanted {
         var phase: Phase
         var failures = 0
-        /// Whether nobody wants it any more, although it is still being invited.
+        /// Whether it is not wanted any more, although its invitation goes on.
         var isForgotten = false
     }
 
-    /// What the introductions of one peer have led to.
+    /// The failures of one introducer.
     private struct Record {
-        /// Consecutive introductions that led to no conversation.
+        /// Consecutive introductions without a conversation.
         var failures = 0
         var rests = 0
         var restsUntil = Moment(nanoseconds: .min)
@@ -32,7 +32,7 @@ struct MeshPlan {
 
     /// The most peers that are asked for or invited at once.
     static let mostAtOnce = 8
-    /// The introductions of one peer in a row that may lead nowhere before it is not asked for a while.
+    /// The consecutive introductions of one peer that may fail before it is not asked for a while.
     static let mostFailures = 16
     /// The first such rest. It doubles each time.
     static let firstRest = Moment.Span.seconds(60)
@@ -103,9 +103,9 @@ struct MeshPlan {
         }
     }
 
-    /// Returns the peers to be asked for now, and whom to ask for each.
+    /// Returns the peers to ask for now, each with the introducer to ask.
     ///
-    /// - Parameter introducers: returns those who could introduce this session to a peer.
+    /// - Parameter introducers: returns the peers that could introduce this session to a peer.
     mutating func takeDue(
         now: Moment, introducers: (PeerID) -> [PeerID]
     ) -> [(peer: PeerID, introducer: PeerID)] {

@@ -1,7 +1,6 @@
 import NighCore
 
-/// The tokens of one conversation: those that this session makes for guests of the peer, and those that the peer makes
-/// for guests of this session.
+/// The tokens of one conversation, in both directions: for guests of the peer, and for guests of this session.
 struct TokenLedger {
     /// The random number of this session for the conversation. The peer's tokens are valid with this number only.
     let nonce: UInt64

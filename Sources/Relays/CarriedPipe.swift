@@ -2,9 +2,8 @@ import NighCore
 
 /// One pipe between two other peers: takes bytes from the stream of one, and gives them to the stream of the other.
 ///
-/// Of each direction it holds at most what it took at once, one frame of a stream, and takes more only when all of that
-/// is given. So a reader that is slow slows the writer at the other end. Each direction ends by itself, in the way in
-/// which it ended at its source.
+/// Each direction holds at most one frame of a stream, and reads the next one only when the target has taken all of it.
+/// So a slow reader slows the writer at the other end. Each direction ends by itself, in the same way as at its source.
 ///
 /// `@unchecked Sendable`: confined to the session's loop.
 final class CarriedPipe: @unchecked Sendable {
@@ -14,7 +13,7 @@ final class CarriedPipe: @unchecked Sendable {
     private final class Direction {
         let source: ByteStream
         let target: ByteStream
-        /// What was taken and the target has no room for yet.
+        /// Bytes from the source that the target has no room for yet.
         var held = ByteSlice([])
         var isOver = false
 
@@ -24,8 +23,9 @@ final class CarriedPipe: @unchecked Sendable {
         }
     }
 
-    /// The peer that asked for the pipe, and the one to which it leads.
+    /// The peer that asked for the pipe.
     let asking: PeerID
+    /// The peer at the other end of the pipe.
     let wanted: PeerID
     private let directions: [Direction]
     private let loop: any EventLoop
@@ -54,7 +54,7 @@ final class CarriedPipe: @unchecked Sendable {
     /// Begins to carry.
     func start() { takeTurnSoon() }
 
-    /// The bytes that were taken and not given yet.
+    /// The bytes that were read on one side and not yet written on the other.
     var heldByteCount: Int { directions.reduce(0) { $0 + $1.held.count } }
 
     /// Ends the pipe for this reason, which both peers get.
@@ -69,7 +69,7 @@ final class CarriedPipe: @unchecked Sendable {
         for direction in directions {
             direction.isOver = true
             direction.held = ByteSlice([])
-            // The streams hold what they run, and with it this pipe.
+            // The streams retain their callbacks, and with them this pipe.
             direction.source.notify(bytes: false, room: false, on: loop) {}
         }
         whenOver(self)
@@ -117,7 +117,7 @@ final class CarriedPipe: @unchecked Sendable {
                 if isStuck || isOver { return }
             } catch {
                 direction.isOver = true
-                return direction.source.cancelReading(because: Self.words(for: error, at: direction.target))
+                return direction.source.cancelReading(because: Self.reason(for: error, at: direction.target))
             }
             guard take(direction) else { return }
         }
@@ -136,14 +136,13 @@ final class CarriedPipe: @unchecked Sendable {
             direction.target.finish()
         case .failed(let error):
             direction.isOver = true
-            direction.target.cancelWriting(because: Self.words(for: error, at: direction.source))
+            direction.target.cancelWriting(because: Self.reason(for: error, at: direction.source))
         }
         return false
     }
 
-    /// The reason to pass on: the words of the peer that gave up, or that this side has no conversation with it any
-    /// more.
-    private static func words(for error: NighError, at stream: ByteStream) -> String {
+    /// Returns the reason to pass on: that of the peer that cancelled, or the lost connection to it.
+    private static func reason(for error: NighError, at stream: ByteStream) -> String {
         if case .streamCancelled(let reason) = error.cause { return reason }
         return "the carrier is no longer connected to \(stream.peer.short)"
     }

@@ -3,19 +3,19 @@ import NighCore
 /// Carries pipes between peers that are connected to this session and cannot reach each other.
 ///
 /// A peer asks for a pipe by opening a stream that is named after another peer. The carrier opens a stream to that one,
-/// and passes bytes on in both directions. It cannot read them: the two peers encrypt what passes between them.
+/// and passes bytes on in both directions. It cannot read them: the two peers encrypt everything between them.
 ///
 /// `@unchecked Sendable`: confined to the session's loop, but for its settings, which do not change.
 package final class RelayCarrier: @unchecked Sendable {
-    /// For whom this session carries pipes.
+    /// The peers that this session carries pipes for.
     package let policy: RelayPolicy
-    /// How many pipes it carries, and how much passes on them.
+    /// The limits on the number of pipes, and on each pipe.
     package let limits: RelayLimits
 
     /// The most pairs of peers that are remembered because they used up a limit. The oldest one is forgotten first.
     private static let pairLimit = 256
 
-    /// Two peers, whichever of them asks.
+    /// Two peers, in either order.
     private struct Pair: Hashable {
         let first: PeerID
         let second: PeerID
@@ -43,14 +43,14 @@ package final class RelayCarrier: @unchecked Sendable {
     /// Has the carrier use the conversations of `session`. Call it on the loop, or before the session has started.
     package func attach(to session: Session) { self.session = session }
 
-    /// What was carried so far. Loop only.
+    /// The counts so far. Loop only.
     package var counts: RelayCounts {
         var counts = totals
         counts.pipes = pipes.count
         return counts
     }
 
-    /// The bytes that were taken from one peer and not given to the other yet. Loop only.
+    /// The bytes that were read from one peer and not yet written to the other. Loop only.
     package var heldByteCount: Int { pipes.values.reduce(0) { $0 + $1.pipe.heldByteCount } }
 
     /// Returns whether it would carry a pipe between two peers now, unless a limit is reached. Loop only.
@@ -88,9 +88,9 @@ package final class RelayCarrier: @unchecked Sendable {
         stream.cancel(because: reason)
     }
 
-    // MARK: Whom it carries for
+    // MARK: Policy and limits
 
-    /// Why no pipe is carried between two peers; nil if one may be.
+    /// Returns the reason to refuse a pipe between two peers; nil if it may be carried.
     private func refusal(of asking: PeerID, to wanted: PeerID) -> String? {
         guard let session, !isStopped else { return "the carrier is closing" }
         if wanted == session.id { return "the carrier is the wanted peer itself" }
@@ -119,8 +119,8 @@ package final class RelayCarrier: @unchecked Sendable {
         }
     }
 
-    /// Which limit keeps a pipe from being carried; nil if none does. Where all places are taken, makes room by the end
-    /// of another pipe if that is fair.
+    /// Returns the reason if a limit forbids another pipe; nil if none does. If all places are taken, ends another pipe
+    /// where that is fair.
     private func limitReached(by asking: PeerID, to wanted: PeerID) -> String? {
         if count(of: asking) >= limits.pipesPerPeer {
             return "the carrier carries \(limits.pipesPerPeer) pipes for the same peer, its limit"
@@ -142,8 +142,8 @@ package final class RelayCarrier: @unchecked Sendable {
     /// How many pipes a peer has asked for.
     private func count(of asking: PeerID) -> Int { pipes.values.count { $0.pipe.asking == asking } }
 
-    /// The pipe whose place a peer may have: one of a stranger, if the peer is paired, or one of a peer that has asked
-    /// for at least two more. Of the pipes of that one, the one that is of the least use.
+    /// Returns the pipe to end in favour of a peer: one of a stranger, if the peer is paired, or one of a peer that has
+    /// asked for at least two more. Of that peer's pipes, it is the one with the fewest bytes.
     private func dispensablePipe(for asking: PeerID) -> CarriedPipe? {
         guard let session else { return nil }
         let (own, isPaired) = (count(of: asking), session.isPaired(with: asking))

@@ -2,8 +2,8 @@ import NighCore
 
 /// A pipe that another peer carries: one end of a stream to that peer.
 ///
-/// What `write` takes waits here until the stream has room for it. The stream counts as the world outside: bytes that
-/// it has taken no longer wait, because the conversation delivers them.
+/// Written bytes wait here until the stream has room for them. Bytes that the stream has taken count as sent, because
+/// the conversation delivers them.
 ///
 /// `@unchecked Sendable`: confined to the session's loop.
 final class RelayPipe: Pipe, @unchecked Sendable {
@@ -11,14 +11,14 @@ final class RelayPipe: Pipe, @unchecked Sendable {
     static let highWaterMark = 64 << 10
     /// The most bytes delivered in one turn, so that others get theirs.
     static let turnLimit = 256 << 10
-    /// How long a pipe closed with `.afterWriting` waits until the stream has taken what was written.
+    /// How long a pipe closed with `.afterWriting` waits until the stream has taken all written bytes.
     static let lingerTime = Moment.Span.seconds(10)
-    /// The words with which this side gives up what it no longer wants.
+    /// The reason that the other side gets when this side closes the pipe.
     static let closedReason = "the pipe was closed"
 
     private enum Phase {
         case open
-        /// Closed on this side. What was written waits for the stream to take it.
+        /// Closed on this side. Written bytes wait for the stream to take them.
         case lingering
         case done
     }
@@ -42,7 +42,7 @@ final class RelayPipe: Pipe, @unchecked Sendable {
     private var writingFailure: NighError?
     /// Why the pipe is over although the stream may not be.
     private var breakReason: NighError.Cause?
-    /// Whether `writableBytes` was zero or less, and the handler was not told that this has ended.
+    /// Whether the handler waits for `pipeBecameWritable`, because `writableBytes` was zero or less.
     private var isHeldUp = false
     private var isTurnDue = false
     private var lingerTimer: LoopTimer?
@@ -72,7 +72,7 @@ final class RelayPipe: Pipe, @unchecked Sendable {
         return counters
     }
 
-    // MARK: What the session does
+    // MARK: Calls of the session
 
     func start(handler: any PipeHandler) {
         loop.checkIsolated()
@@ -120,9 +120,9 @@ final class RelayPipe: Pipe, @unchecked Sendable {
         }
     }
 
-    // MARK: What the transport does
+    // MARK: Calls of the transport
 
-    /// Ends the pipe at once, drops what waits, and calls nobody.
+    /// Ends the pipe at once, drops waiting bytes, and reports nothing to the handler.
     func finishNow() {
         guard phase != .done else { return }
         stream.cancel(because: Self.closedReason)
@@ -163,7 +163,7 @@ final class RelayPipe: Pipe, @unchecked Sendable {
         watch()
     }
 
-    /// Gives the stream what it takes.
+    /// Writes the waiting bytes to the stream, as far as it has room.
     private func pump() {
         guard phase != .done, writingFailure == nil, breakReason == nil else { return waiting.removeAll() }
         do throws(NighError) {
@@ -213,7 +213,7 @@ final class RelayPipe: Pipe, @unchecked Sendable {
         return stream.poll()
     }
 
-    /// Reports that the pipe is over if nothing more can pass. What has come is read first, unless reading is paused
+    /// Reports that the pipe is over if nothing more can pass. Received bytes are read first, unless reading is paused
     /// and the stream has broken.
     private func reportEnd() {
         guard phase == .open, !isTurnDue else { return }
@@ -223,8 +223,8 @@ final class RelayPipe: Pipe, @unchecked Sendable {
         if hasEnded { closed(nil) }
     }
 
-    /// Why a pipe broke whose stream failed. The peer's conversation with the carrier is not the one on this pipe, so
-    /// its end is only the loss of a link here.
+    /// Returns the cause to report when the stream has failed. The end of a conversation with the carrier is only the
+    /// loss of a link here.
     private static func cause(of failure: NighError) -> NighError.Cause {
         guard case .streamCancelled(let reason) = failure.cause, reason != closedReason else {
             return .linkLost
@@ -243,7 +243,7 @@ final class RelayPipe: Pipe, @unchecked Sendable {
         receiver?.pipeClosed(self, error: error)
     }
 
-    /// Ends a pipe that was closed here. What the stream has taken still arrives; what waits is dropped.
+    /// Ends a pipe that was closed here. Bytes that the stream has taken still arrive; waiting bytes are dropped.
     private func drained() {
         guard phase == .lingering else { return }
         let receiver = handler
@@ -261,7 +261,7 @@ final class RelayPipe: Pipe, @unchecked Sendable {
         early = ByteSlice([])
         if let lingerTimer { loop.cancel(lingerTimer) }
         lingerTimer = nil
-        // The stream holds what it runs, and with it this pipe.
+        // The stream retains its callback, and with it this pipe.
         stream.notify(bytes: false, room: false, on: loop) {}
         whenDone(self)
     }

@@ -1,20 +1,20 @@
 import NighCore
 
-/// For whom a session carries pipes. Both ends of a pipe must be among them.
+/// The peers that a session carries pipes for. Both ends of a pipe must be among them.
 package enum RelayPolicy: String, Sendable, CaseIterable {
-    /// For nobody.
+    /// No peers.
     case nobody
-    /// For peers that are paired with this session.
+    /// Peers that are paired with this session.
     case paired
-    /// For every peer that is connected.
+    /// All connected peers.
     case everyone
 }
 
-/// The limits of what a session carries for others.
+/// The limits on the pipes that a session carries for others.
 package struct RelayLimits: Hashable, Sendable {
     /// Pipes at once.
     package var pipes = 16
-    /// Pipes at once that the same peer has asked for.
+    /// Pipes at once that one peer has asked for.
     package var pipesPerPeer = 4
     /// Bytes of one pipe, both directions together.
     package var bytes = 1 << 30
@@ -29,11 +29,11 @@ package struct RelayLimits: Hashable, Sendable {
     package init() {}
 }
 
-/// What a session has carried for others so far.
+/// Counts of the pipes that a session has carried for others.
 package struct RelayCounts: Hashable, Sendable {
     /// Pipes that are carried now.
     package var pipes = 0
-    /// Pipes that were carried since the session began, including those of now.
+    /// Pipes that were carried since the session began, including the current ones.
     package var pipesEver = 0
     /// Bytes that were carried, in both directions.
     package var bytes = 0

@@ -10,10 +10,10 @@ import NighCore
 package final class RelayTransport: @unchecked Sendable {
     /// How long a carrier that refused is left alone.
     static let refusalPause = Duration.seconds(30)
-    /// What the far end writes first, once its transport has taken the pipe.
+    /// The first byte from the far end, once its transport has taken the pipe.
     private static let greeting: UInt8 = 1
 
-    /// A long way: worse than every other transport.
+    /// The lowest priority of all transports, because of the detour.
     package let capabilities = {
         var capabilities = TransportCapabilities(
             datagrams: false, typicalMTU: 16 << 10, typicalLatency: .milliseconds(20),
@@ -44,8 +44,8 @@ package final class RelayTransport: @unchecked Sendable {
     /// Creates a transport, which reaches nobody before it is attached.
     package init() {}
 
-    /// Has the transport use the conversations of `session`, among whose transports it is. Call it on the loop, or
-    /// before the session has started.
+    /// Has the transport use the conversations of `session`, which must have it among its transports. Call it on the
+    /// loop, or before the session has started.
     package func attach(to session: Session) { self.session = session }
 
     // MARK: Pipes
@@ -102,7 +102,7 @@ package final class RelayTransport: @unchecked Sendable {
         pipes.values.first { $0.isOpen && $0.address.peer == peer }?.address.carrier
     }
 
-    /// Ends the pipes through a carrier, or those of them that `isOver` names. Loop only.
+    /// Ends the pipes through a carrier, or only those where `isOver` returns true. Loop only.
     package func endPipes(
         through carrier: PeerID, because cause: NighError.Cause,
         where isOver: (RelayAddress) -> Bool = { _ in true }
@@ -184,7 +184,7 @@ package final class RelayTransport: @unchecked Sendable {
         events.dialFailed(dial, error: error, by: self)
     }
 
-    /// Removes a dial, and returns its stream, which wakes nobody any more.
+    /// Removes a dial, and returns its stream without a callback.
     @discardableResult
     private func forget(_ dial: DialID) -> ByteStream? {
         guard let running, let record = dials.removeValue(forKey: dial) else { return nil }
@@ -209,7 +209,7 @@ extension RelayTransport: Transport {
 
     package func stopAdvertising() { isAdvertising = false }
 
-    /// Peers tell of those that they can reach, so there is nothing to look for.
+    /// Peers report the peers that they can reach, so there is nothing to look for.
     package func browse(_ service: ServiceName) {}
 
     package func stopBrowsing() {}

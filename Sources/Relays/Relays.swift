@@ -9,7 +9,7 @@ package final class Relays: ConversationLayer {
     /// Carries pipes for other peers.
     package let carrier: RelayCarrier
 
-    /// What only the loop touches.
+    /// The mutable state.
     ///
     /// `@unchecked Sendable`: confined to the session's loop.
     private final class LoopState: @unchecked Sendable {
@@ -29,13 +29,13 @@ package final class Relays: ConversationLayer {
         carrier = RelayCarrier(for: policy, limits: limits)
     }
 
-    /// The one that opens pipes through other peers.
+    /// The transport that opens pipes through other peers.
     package var transports: [any Transport] { [transport] }
 
-    /// Those for relays.
+    /// The purpose of the relays' streams.
     package var purposes: [StreamPurpose] { [.relay] }
 
-    /// Takes a stream that a peer has opened as a pipe to or from a third one.
+    /// Takes a stream that a peer has opened as a pipe to or from another peer.
     package func receive(_ stream: ByteStream) {
         if case .from? = try? RelayStreamName(stream.name) {
             guard carrier.allows(stream.peer) else {
@@ -61,8 +61,8 @@ package final class Relays: ConversationLayer {
         if case .reconnecting(let peer, _) = event { giveUpLater(peer.id) }
     }
 
-    /// Ends the pipes through a carrier that cannot be reached for a while, to peers to which there are other routes.
-    /// They would wait for as long as the conversation with the carrier does.
+    /// Ends the pipes through a carrier whose link stays broken, if their peers have other routes. They would otherwise
+    /// wait as long as the conversation with the carrier does.
     private func giveUpLater(_ carrier: PeerID) {
         guard let session = onLoop.session else { return }
         session.loop.schedule(at: session.loop.now + Self.patience) { [weak session, transport] in
@@ -74,7 +74,7 @@ package final class Relays: ConversationLayer {
         }
     }
 
-    /// Ends the pipes of a peer whose conversation has moved to a pipe that is itself carried.
+    /// Ends the pipes through and for a peer that is itself reached through a carrier now.
     private func note(_ peer: Peer) {
         guard peer.transport == RelayAddress.scheme else {
             onLoop.relayed.remove(peer.id)

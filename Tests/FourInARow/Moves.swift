@@ -10,7 +10,7 @@ func column(_ letter: String) throws -> Column {
     try #require(Column.allCases.first { $0.description == letter })
 }
 
-func words(_ text: String) throws -> Words { try #require(Words(text)) }
+func words(_ text: String) throws -> SafeText { try #require(SafeText(text)) }
 
 func game(_ letters: String, number: UInt32 = 1, starter: Disc = .red) throws -> Game {
     var game = Game(number: number, starter: starter)

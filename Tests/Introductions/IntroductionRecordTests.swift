@@ -18,7 +18,7 @@ import Testing
         .here(
             Presence(
                 isMesh: false, acceptsRelays: true, nonce: .max, advertisement: advertisement, addresses: [])),
-        .member(Listing(isMesh: true, isCarried: true, advertisement: advertisement)),
+        .member(MemberReport(isMesh: true, isCarried: true, advertisement: advertisement)),
         .gone(peer),
         .ask(peer),
         .introduction(peer, addresses: addresses, token: [1, 2, 3]),

@@ -28,7 +28,7 @@ struct Scene {
     }
 
     static func member(_ peer: PeerID, isMesh: Bool = true, isCarried: Bool = false) -> IntroductionRecord {
-        .member(Listing(isMesh: isMesh, isCarried: isCarried, advertisement: advertisement(peer)))
+        .member(MemberReport(isMesh: isMesh, isCarried: isCarried, advertisement: advertisement(peer)))
     }
 
     mutating func connect(_ peer: PeerID, nonce: UInt64 = 5) {
@@ -230,7 +230,7 @@ struct Scene {
                 named += 1
             }
         }
-        #expect(named == IntroductionTable.mostListed)
+        #expect(named == IntroductionTable.mostReported)
         // It answers whatever it is asked, with a victim's address, and nobody is ever there.
         var invited = 0
         let end = scene.now + .seconds(600)
@@ -420,16 +420,16 @@ struct Scene {
         _ = scene.run()
         let path = ConversationPath.over(scheme: "bluetooth", carrier: nil)
         try scene.receive(.path(other, path), from: teller)
-        #expect(scene.table.acquaintances(of: teller).isEmpty)
+        #expect(scene.table.peers(reportedBy: teller).isEmpty)
         try scene.receive(Scene.member(other), from: teller)
-        #expect(scene.table.acquaintances(of: teller).map(\.path) == [nil])
+        #expect(scene.table.peers(reportedBy: teller).map(\.path) == [nil])
         try scene.receive(.path(other, path), from: teller)
-        #expect(scene.table.acquaintances(of: teller).map(\.path) == [wantsPaths ? path : nil])
+        #expect(scene.table.peers(reportedBy: teller).map(\.path) == [wantsPaths ? path : nil])
         // A new name says nothing about the path.
         try scene.receive(Scene.member(other, isCarried: true), from: teller)
-        #expect(scene.table.acquaintances(of: teller).map(\.path) == [wantsPaths ? path : nil])
+        #expect(scene.table.peers(reportedBy: teller).map(\.path) == [wantsPaths ? path : nil])
         try scene.receive(.gone(other), from: teller)
-        #expect(scene.table.acquaintances(of: teller).isEmpty)
+        #expect(scene.table.peers(reportedBy: teller).isEmpty)
         let here = scene.sent[teller]?.compactMap {
             if case .here(let presence) = $0 { presence } else { nil }
         }
@@ -455,7 +455,7 @@ extension IntroductionRecord {
     fileprivate var subject: PeerID {
         switch self {
         case .here(let presence): presence.advertisement.peer
-        case .member(let listing): listing.advertisement.peer
+        case .member(let report): report.advertisement.peer
         case .gone(let peer), .ask(let peer), .introduction(let peer, _, _), .path(let peer, _): peer
         }
     }

@@ -21,7 +21,7 @@ enum Lines {
             || starts(bits, strides.upRight) != 0 || starts(bits, strides.downRight) != 0
     }
 
-    /// Returns those of these cells that are part of a line of four or more.
+    /// Returns the cells that are part of a line of four or more.
     static func all(in bits: UInt64) -> UInt64 {
         spread(bits, strides.up) | spread(bits, strides.right) | spread(bits, strides.upRight)
             | spread(bits, strides.downRight)

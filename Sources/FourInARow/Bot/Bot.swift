@@ -18,8 +18,7 @@ public struct Bot: Sendable {
 
     /// Creates a bot of one of the `levels`.
     ///
-    /// The same seed and the same questions give the same answers. The highest level uses 32 MiB, the others at most 1
-    /// MiB.
+    /// Equal seeds and equal questions give equal answers. The highest level uses 32 MiB, the others at most 1 MiB.
     ///
     /// - Precondition: `level` is 1 to 9.
     public init(level: Int, seed: UInt64) {

@@ -1,7 +1,7 @@
 /// The highest level: keeps the outcome that each position has in theory.
 ///
-/// Early in the game it plays by the book, later what the solver has proven. Of the moves that keep the outcome, it
-/// plays the one that a short search rates best: the nearest win or the farthest loss.
+/// Early in the game it plays by the book, later by the solver's proofs. Of the moves that keep the outcome, it plays
+/// the one that a short search rates best: the nearest win or the farthest loss.
 struct Expert: Sendable {
     private let book: OpeningBook
     private var solver: Solver

@@ -36,7 +36,7 @@ struct HorizonSearch {
         return value(mover, occupied, threats, count, lower, upper)
     }
 
-    /// Returns the same for a mover that cannot win at once. `threats` are the cells that complete a line of the other
+    /// Returns the value for a mover that cannot win at once. `threats` are the cells that complete a line of the other
     /// side.
     private mutating func value(
         _ mover: UInt64, _ occupied: UInt64, _ threats: UInt64, _ count: Int, _ lower: Int, _ upper: Int

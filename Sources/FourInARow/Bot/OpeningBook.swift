@@ -31,7 +31,7 @@ public struct OpeningBook: Sendable {
         guard frontier != nil, rest.isEmpty else { return nil }
     }
 
-    /// Makes the digits of a book, however long that takes. What the solver remembers saves time and changes no digit.
+    /// Makes the digits of a book, however long that takes. The solver's memory saves time and changes no digit.
     ///
     /// `progress` is called before each position is searched, with the number of its discs and the number of positions
     /// with as many discs that follow.

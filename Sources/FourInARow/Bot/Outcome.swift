@@ -4,7 +4,7 @@ public enum Outcome: Int, Hashable, Sendable, Comparable, CaseIterable {
     case draw = 0
     case win = 1
 
-    /// The same outcome, as the other side sees it.
+    /// This outcome as the other side sees it.
     public var forOpponent: Outcome {
         switch self {
         case .loss: .win

@@ -98,7 +98,7 @@ struct OutcomeSearch {
         count <= mostDiscsMirrored ? Position.symmetricKey(mover, occupied) : Position.key(mover, occupied)
     }
 
-    /// Returns the answer to a question that follows from what is known, or nil if none does.
+    /// Returns the answer that follows from the knowledge in the table, or nil if none does.
     @inline(__always) private static func answer(_ known: UInt32, _ wantsWin: Bool) -> Bool? {
         if wantsWin {
             if known == OutcomeTable.Known.win { return true }
@@ -109,7 +109,7 @@ struct OutcomeSearch {
         return known == OutcomeTable.Known.loss ? false : nil
     }
 
-    /// Returns what is known after this answer, together with what was known before.
+    /// Returns the knowledge after this answer, together with that before it.
     @inline(__always) private static func learnt(_ answer: Bool, _ wantsWin: Bool, _ known: UInt32) -> UInt32
     {
         if wantsWin {

@@ -1,4 +1,4 @@
-/// What searches have proven about positions, in memory that never grows.
+/// The proven outcomes of positions, in memory that never grows.
 ///
 /// A bucket has eight bytes and two entries. The first keeps the result that took the most work, the second the latest
 /// result. The table is a value: a copy that is written to gets memory of its own.
@@ -20,7 +20,7 @@ struct OutcomeTable: Sendable {
         return buckets.withUnsafeMutableBufferPointer { body(Access($0.baseAddress!, bucketBits: bits)) }
     }
 
-    /// What is known about a position's outcome for the side to move.
+    /// The knowledge about a position's outcome for the side to move.
     enum Known {
         @inline(__always) static var nothing: UInt32 { 0 }
         @inline(__always) static var loss: UInt32 { 1 }
@@ -40,7 +40,7 @@ struct OutcomeTable: Sendable {
             tagBits = 49 - bucketBits
         }
 
-        /// Returns what is known about the position with this key.
+        /// Returns the knowledge about the position with this key.
         @inline(__always) func lookUp(_ key: UInt64) -> UInt32 {
             let mixed = Position.spread(key)
             let bucket = buckets[Int(truncatingIfNeeded: mixed &>> tagBits)]
@@ -51,7 +51,7 @@ struct OutcomeTable: Sendable {
             return second &>> 5 == tag ? second & 7 : 0
         }
 
-        /// Stores what is known about the position with this key. `positions` is the number of positions that the
+        /// Stores the knowledge about the position with this key. `positions` is the number of positions that the
         /// search visited for it.
         @inline(__always) func store(_ key: UInt64, _ known: UInt32, positions: UInt64) {
             let mixed = Position.spread(key)

@@ -77,8 +77,8 @@ struct Position: Hashable, Sendable {
         return found & cells & ~occupied
     }
 
-    /// Returns the same for the lines of one direction: three discs on one side, or two on one side and one on the
-    /// other.
+    /// Returns these cells for the lines of one direction: with three discs on one side, or two on one side and one on
+    /// the other.
     @inline(__always) private static func along(_ discs: UInt64, _ stride: UInt64) -> UInt64 {
         let leftPair = (discs &<< stride) & (discs &<< (2 &* stride))
         let rightPair = (discs &>> stride) & (discs &>> (2 &* stride))
@@ -95,8 +95,8 @@ struct Position: Hashable, Sendable {
         return pairs & (pairs &>> (2 &* stride))
     }
 
-    // The same values as in `Lines`, as literals: each access to a stored constant checks whether it is initialised, a
-    // million times a second.
+    // The values of `Lines` as literals: each access to a stored constant checks whether it is initialised, a million
+    // times a second.
     @inline(__always) static var bottom: UInt64 { 0x0000_0408_1020_4081 }
     @inline(__always) static var cells: UInt64 { 0x0000_FDFB_F7EF_DFBF }
     /// The second, fourth and sixth row from the bottom.

@@ -1,9 +1,9 @@
 /// Finds out how a game ends if both sides play perfectly.
 ///
 /// The bot uses it, and so do programs that measure. It is a value without shared state, so any thread may use it. It
-/// allocates 32 MiB when it is created, and stores there what it has proven, so that further questions about the same
-/// game take less and less time. The first moves of a game take minutes. From 12 discs on, an answer takes a fraction
-/// of a second.
+/// allocates 32 MiB when it is created, and stores proven outcomes there, so that further questions about the same game
+/// take less and less time. The first moves of a game take minutes. From 12 discs on, an answer takes a fraction of a
+/// second.
 public struct Solver: Sendable {
     private var table: OutcomeTable
     /// The number of positions that the solver has visited since it was created.

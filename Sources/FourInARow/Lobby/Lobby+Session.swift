@@ -1,6 +1,6 @@
 import NighCore
 
-// Handles what the session reports. Everything here runs on the loop.
+// Handles events of the session. Everything here runs on the loop.
 extension Lobby {
     func handle(_ event: SessionEvent) {
         if let peer = event.stateChange?.peer {
@@ -56,7 +56,7 @@ extension Lobby {
     }
 
     private func connecting(_ peer: Peer) {
-        let playerWasAsked = awaited[peer.id]?.wish == .seat && !acceptsAll
+        let playerWasAsked = awaited[peer.id]?.role == .seat && !acceptsAll
         if !playerWasAsked, let trust = peer.trust, trust.isDoubtful {
             notify(.hasKnownName(peer.id, name: peer.name, trust))
         } else {
@@ -88,7 +88,7 @@ extension Lobby {
         if !hasFailed { inviteAfterEnd(peer) }
     }
 
-    /// Invites the host anew, whose conversation is over.
+    /// Invites the host again, once the last conversation with it is over.
     private func inviteAfterEnd(_ peer: Peer) {
         if case .joining(let attempt) = state, attempt.host == peer.id, !attempt.hasInvited { inviteHost() }
     }
@@ -99,9 +99,9 @@ extension Lobby {
         case .hosting(var table):
             guard let request = awaited.removeValue(forKey: peer.id) else { break }
             people[peer.id] = person
-            let name = Words(fitting: person.name) ?? Self.fallbackName
+            let name = SafeText(fitting: person.name) ?? Self.fallbackName
             var outputs = request.lostTable.map { table.adopt($0) } ?? []
-            switch request.wish {
+            switch request.role {
             case .seat where table.hasFreeSeat && (request.canStay || !table.table.isWaiting):
                 outputs += table.seat(peer.id, name: name, canStay: request.canStay)
             case .seat: return disconnectUnexpected(peer)
@@ -133,9 +133,9 @@ extension Lobby {
         low.disconnect(peer.id)
     }
 
-    private static let fallbackName: Words = {
-        guard let words = Words("somebody") else { preconditionFailure("no plain words") }
-        return words
+    private static let fallbackName: SafeText = {
+        guard let text = SafeText("somebody") else { preconditionFailure("no plain words") }
+        return text
     }()
 
     private func disconnected(_ peer: Peer, _ cause: NighError?) {
@@ -176,7 +176,7 @@ extension Lobby {
                 because: "there is no table here now",
                 retryAfter: isEarly && otherPeer != nil ? .seconds(1) : .zero)
         }
-        do throws(TableWish.Fault) {
+        do throws(TableRole.Fault) {
             let joinRequest = try JoinRequest(invitation)
             let isGuest = invitation.peer.trust == .guest
             guard joinRequest.canStay || !table.table.isWaiting else {
@@ -188,7 +188,7 @@ extension Lobby {
             if let lost = joinRequest.lostTable, lost.host != table.formerHost {
                 return invitation.decline(because: "there is no table here now")
             }
-            switch joinRequest.wish {
+            switch joinRequest.role {
             case .watch:
                 guard table.watchers.count < HostTable.watcherLimit else {
                     return invitation.decline(because: "too many watch this table already")
@@ -216,7 +216,7 @@ extension Lobby {
         }
     }
 
-    /// Declines those who still wait for the seat, once somebody has it.
+    /// Declines the remaining requests for the seat, once it is taken.
     private func declineLateRequests() {
         guard case .hosting(let table) = state, !table.hasFreeSeat else { return }
         for invitation in invitations.values { invitation.decline(because: Self.seatIsTaken) }
@@ -225,7 +225,7 @@ extension Lobby {
 
     static let seatIsTaken = "somebody else took the seat"
 
-    private static func reason(for fault: TableWish.Fault) -> String {
+    private static func reason(for fault: TableRole.Fault) -> String {
         switch fault {
         case .version(let version):
             "this table uses version \(TableMessage.version) of the protocol, not \(version): one of the two programs is older"
@@ -250,7 +250,7 @@ extension Lobby {
             var table = VisitorTable()
             var outputs = table.received(bytes)
             // The host must give the visitor the place that it asked for.
-            if table.table != nil, table.isSeated != (attempt.wish == .seat) {
+            if table.table != nil, table.isSeated != (attempt.role == .seat) {
                 outputs = [.leave(.falseReport)]
             }
             state = .visiting(peer, table)
@@ -336,7 +336,7 @@ extension Lobby {
         view.seatRequests = invitations.values.sorted { $0.number < $1.number }.map(SeatRequest.init)
         switch state {
         case .lobby: view.place = .lobby
-        case .joining(let attempt): view.place = .joining(name: attempt.name, attempt.wish)
+        case .joining(let attempt): view.place = .joining(name: attempt.name, attempt.role)
         case .hosting(let host):
             view.place = .hosting(
                 TableView(
@@ -356,9 +356,9 @@ extension Lobby {
 extension JoinRequest {
     /// Decodes the context of an invitation. Nobody but this host can reach a guest, so a guest cannot take over the
     /// table.
-    init(_ invitation: Invitation) throws(TableWish.Fault) {
+    init(_ invitation: Invitation) throws(TableRole.Fault) {
         try self.init(invitation.context)
-        if invitation.peer.trust == .guest { self.init(wish, canStay: false) }
+        if invitation.peer.trust == .guest { self.init(role, canStay: false) }
     }
 }
 

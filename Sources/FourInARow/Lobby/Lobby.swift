@@ -11,7 +11,7 @@ public final class Lobby: @unchecked Sendable {
     /// The service that sessions of this game advertise and look for.
     public static let service: ServiceName = "fourinarow"
 
-    /// Called with the current view and with what has just happened, which is nil if there is nothing to say about it.
+    /// Called with the current view and its news; nil if there are none.
     public typealias Handler = @Sendable (LobbyView, LobbyNews?) -> Void
 
     /// The key and the values in the discovery info with which a host says whether its seat is free.
@@ -28,7 +28,7 @@ public final class Lobby: @unchecked Sendable {
     /// The time that the person at the other end may take to answer.
     private static let answerTimeout = Duration.seconds(90)
     /// The time that the watchers of a lost host have to come to the table of the guest, before the seat is offered to
-    /// those who are there.
+    /// those present.
     private static let gatheringTime = Moment.Span.seconds(5)
     /// The time that a watcher has to take the seat before it is also offered to the next one.
     private static let offerTime = Moment.Span.seconds(10)
@@ -49,10 +49,10 @@ public final class Lobby: @unchecked Sendable {
     struct JoinAttempt {
         var number: UInt64
         var name: String
-        var wish: TableWish
+        var role: TableRole
         /// The table that the player comes from, if this host takes it over.
         var lost: LostHost?
-        /// Nil until it is known who answers at the address.
+        /// Nil until a host has answered at the address.
         var host: PeerID?
         /// Calls the address, if the host is asked by its address. Cancelling it withdraws the question.
         var addressCall: Task<Void, Never>?
@@ -75,8 +75,8 @@ public final class Lobby: @unchecked Sendable {
             }
         }
 
-        /// Returns what to report when the attempt has failed. A player who followed a lost host's guest has only lost
-        /// the host.
+        /// Returns the news to report when the attempt has failed. A player who followed a lost host's guest has only
+        /// lost the host.
         func news(of error: NighError) -> LobbyNews {
             lost.map { .tableClosed(name: $0.name, $0.cause) } ?? .couldNotJoin(name: name, error)
         }
@@ -99,15 +99,15 @@ public final class Lobby: @unchecked Sendable {
     var state = State.lobby
     /// The peers that the session sees.
     var peers: [PeerID: Peer] = [:]
-    /// The people that the player has a conversation with.
+    /// The people that the player is connected to.
     var people: [PeerID: Person] = [:]
     /// Invitations that wait for the player's answer.
     var invitations: [PeerID: Invitation] = [:]
-    /// What each peer wants whose invitation was accepted and that is not connected yet.
+    /// The requests of peers that were accepted and are not connected yet.
     var awaited: [PeerID: JoinRequest] = [:]
     /// Offers the seat of a table that was taken over.
     private var seatTimer: LoopTimer?
-    /// Closes a table that was taken over and to which nobody comes.
+    /// Closes a table that was taken over, if nobody comes to it.
     private var emptyTableTimer: LoopTimer?
     private var attemptCount: UInt64 = 0
     private(set) var acceptsAll = false
@@ -205,7 +205,7 @@ public final class Lobby: @unchecked Sendable {
     }
 
     /// Whether somebody is on the way to the seat.
-    var isSeatPromised: Bool { awaited.values.contains { $0.wish == .seat } }
+    var isSeatPromised: Bool { awaited.values.contains { $0.role == .seat } }
 
     // MARK: Taking over a table
 
@@ -218,7 +218,7 @@ public final class Lobby: @unchecked Sendable {
         session.startAdvertising()
         notify(.hostLeft(name: name, successor: nil))
         if let game = table.table.shown.game, let former {
-            // What the player had asked for is done now.
+            // The player's pending action takes effect now.
             if game.moves.count > former.moves.count, let cell = game.lastCell {
                 notify(.table(.moved(table.table.hostDisc, cell)))
             }
@@ -291,10 +291,10 @@ public final class Lobby: @unchecked Sendable {
     // MARK: Joining a table
 
     /// Asks for a seat at a host's table, or to watch there. The handler gets the result. `leave` cancels the request.
-    public func join(_ host: PeerID, as wish: TableWish) {
+    public func join(_ host: PeerID, as role: TableRole) {
         onLoop { lobby in
             let name = lobby.peers[host]?.name.description ?? host.short
-            lobby.startJoining(name, as: wish, host: host)
+            lobby.startJoining(name, as: role, host: host)
             lobby.inviteHost()
         }
     }
@@ -310,7 +310,7 @@ public final class Lobby: @unchecked Sendable {
         if attempt.hasInvited { attempt.calls.callStarted(along: routes(to: host), at: loop.now) }
         state = .joining(attempt)
         guard attempt.hasInvited else { return }
-        let request = JoinRequest(attempt.wish, lostTable: attempt.lost?.table)
+        let request = JoinRequest(attempt.role, lostTable: attempt.lost?.table)
         low.invite(host, context: request.bytes, timeout: Self.answerTimeout) {
             [weak self, number = attempt.number] in self?.inviteCompleted($0, number)
         }
@@ -321,15 +321,15 @@ public final class Lobby: @unchecked Sendable {
     }
 
     /// Asks the host at this address, without discovery.
-    public func join(at address: TransportAddress, as wish: TableWish) {
+    public func join(at address: TransportAddress, as role: TableRole) {
         onLoop { lobby in
-            let number = lobby.startJoining(address.description, as: wish, host: nil)
+            let number = lobby.startJoining(address.description, as: role, host: nil)
             guard case .joining(var attempt) = lobby.state, attempt.number == number else { return }
             attempt.addressCall = Task(executorPreference: lobby.loop) {
                 [weak lobby, low = lobby.low] in
                 do throws(NighError) {
                     let host = try await low.invite(
-                        at: address, context: JoinRequest(wish).bytes, timeout: Self.answerTimeout)
+                        at: address, context: JoinRequest(role).bytes, timeout: Self.answerTimeout)
                     lobby?.inviteCompleted(.success(host), number)
                 } catch {
                     lobby?.inviteCompleted(.failure(error), number)
@@ -341,14 +341,14 @@ public final class Lobby: @unchecked Sendable {
 
     @discardableResult
     private func startJoining(
-        _ name: String, as wish: TableWish, host: PeerID?, after lost: LostHost? = nil
+        _ name: String, as role: TableRole, host: PeerID?, after lost: LostHost? = nil
     ) -> UInt64 {
         leaveQuietly()
         attemptCount += 1
         let calls = RetrySchedule(from: loop.now, until: loop.now + Self.reachTimeout)
         state = .joining(
             JoinAttempt(
-                number: attemptCount, name: name, wish: wish, lost: lost, host: host, calls: calls))
+                number: attemptCount, name: name, role: role, lost: lost, host: host, calls: calls))
         notify()
         return attemptCount
     }

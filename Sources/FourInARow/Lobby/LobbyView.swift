@@ -44,7 +44,7 @@ public struct TableListing: Hashable, Sendable, Identifiable {
     public let transports: [String]
     /// The quality of the preferred route, 0 to 1; nil if it is not known.
     public let quality: Double?
-    /// What is known of the host's key.
+    /// The trust in the host's key, as far as it is known.
     public internal(set) var trust: PeerTrust?
 }
 
@@ -56,7 +56,7 @@ public struct SeatRequest: Hashable, Sendable, Identifiable {
     public let name: String
     /// The transport over which the peer asks.
     public let transport: String
-    /// What is known of the peer's key.
+    /// The trust in the peer's key, as far as it is known.
     public internal(set) var trust: PeerTrust?
 }
 
@@ -67,7 +67,7 @@ public enum Place: Hashable, Sendable {
     /// At the local player's own table.
     case hosting(TableView)
     /// On the way to the table of the host with this name.
-    case joining(name: String, TableWish)
+    case joining(name: String, TableRole)
     /// At somebody else's table.
     case visiting(TableView)
 
@@ -108,12 +108,12 @@ public struct TableView: Hashable, Sendable {
     public func breach(of action: Action) -> Breach? {
         guard let ownDisc else { return .untimely }
         // The last request is still on its way.
-        if pending != nil, !action.isWords { return .outOfTurn }
+        if pending != nil, !action.isChat { return .outOfTurn }
         return table.breach(of: action, by: ownDisc)
     }
 }
 
-/// Somebody with whom the local player has a conversation.
+/// A person that the local player is connected to.
 public struct Person: Hashable, Sendable, Identifiable {
     /// The PeerID of the person.
     public let id: PeerID

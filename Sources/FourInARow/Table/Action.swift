@@ -1,4 +1,4 @@
-/// What a player does at a table.
+/// A player's action at a table.
 public enum Action: Hashable, Sendable {
     /// Drops a disc.
     case move(Column)
@@ -7,17 +7,17 @@ public enum Action: Hashable, Sendable {
     /// Begins another game, and moves first in it.
     case rematch
     /// Says something.
-    case say(Words)
+    case say(SafeText)
 
-    /// Whether the player says something, which needs no turn, unlike everything else.
-    var isWords: Bool {
+    /// Whether the action is a chat line, which need not wait for the action before it.
+    var isChat: Bool {
         if case .say = self { return true }
         return false
     }
 }
 
-/// What a player claims about the result of its move, so that two programs with different boards find out at once. The
-/// raw value is what a message contains.
+/// A player's claim about the result of its move, so that two programs with different boards find out at once. Messages
+/// contain the raw value.
 public enum Claim: UInt8, Hashable, Sendable {
     case goesOn = 0
     case line = 1
@@ -33,14 +33,14 @@ public enum Claim: UInt8, Hashable, Sendable {
 }
 
 /// A chat line or a name: text that fits on one line and cannot control the terminal.
-public struct Words: Hashable, Sendable, CustomStringConvertible {
+public struct SafeText: Hashable, Sendable, CustomStringConvertible {
     /// The most bytes of UTF-8.
     public static let byteLimit = 200
 
     /// The text.
     public let description: String
 
-    /// Creates words, or returns nil if the text is empty, has more than `byteLimit` bytes, or contains anything that
+    /// Creates a text, or returns nil if it is empty, has more than `byteLimit` bytes, or contains anything that
     /// controls a terminal or the order in which text is read.
     public init?(_ text: String) {
         guard (1...Self.byteLimit).contains(text.utf8.count), text.unicodeScalars.allSatisfy(Self.isPlain)
@@ -48,7 +48,7 @@ public struct Words: Hashable, Sendable, CustomStringConvertible {
         description = text
     }
 
-    /// Creates words from as much of `text` as is allowed, or returns nil if nothing is left of it.
+    /// Creates a text from as much of `text` as is allowed, or returns nil if nothing is left of it.
     public init?(fitting text: String) {
         var fitting = ""
         for character in text where character.unicodeScalars.allSatisfy(Self.isPlain) {

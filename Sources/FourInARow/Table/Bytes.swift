@@ -19,10 +19,10 @@ struct ByteWriter {
     mutating func peer(_ peer: PeerID) { bytes += peer.bytes }
 
     /// Writes a text; nil becomes an empty text.
-    mutating func words(_ words: Words?) {
-        let text = words.map { Array($0.description.utf8) } ?? []
-        byte(UInt8(text.count))
-        bytes += text
+    mutating func text(_ text: SafeText?) {
+        let utf8 = text.map { Array($0.description.utf8) } ?? []
+        byte(UInt8(utf8.count))
+        bytes += utf8
     }
 }
 
@@ -59,20 +59,20 @@ struct ByteReader {
         return peer
     }
 
-    mutating func words() throws(Breach) -> Words {
-        guard let words = try optionalWords() else { throw .garbage }
-        return words
+    mutating func text() throws(Breach) -> SafeText {
+        guard let text = try optionalText() else { throw .garbage }
+        return text
     }
 
-    mutating func optionalWords() throws(Breach) -> Words? {
+    mutating func optionalText() throws(Breach) -> SafeText? {
         let count = Int(try byte())
         guard bytes.count - position >= count else { throw .garbage }
         defer { position += count }
         guard count > 0 else { return nil }
-        guard let text = String(validating: bytes[position..<position + count], as: UTF8.self),
-            let words = Words(text)
+        guard let string = String(validating: bytes[position..<position + count], as: UTF8.self),
+            let text = SafeText(string)
         else { throw .garbage }
-        return words
+        return text
     }
 
     /// Throws if there is anything left.

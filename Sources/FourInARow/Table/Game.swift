@@ -1,5 +1,4 @@
-/// One game between two players, from the first move to the ending: whose turn it is, what may be played, and who has
-/// won.
+/// One game between two players, from the first move to the ending: the turn, the possible moves, and the winner.
 ///
 /// A value. Every side of a table keeps its own, and checks each move itself.
 public struct Game: Hashable, Sendable {
@@ -94,7 +93,7 @@ public struct Game: Hashable, Sendable {
         if self.ending == nil { self.ending = ending }
     }
 
-    /// The same game with the two colours exchanged.
+    /// This game with the two colours exchanged.
     var withColoursExchanged: Game {
         var exchanged = Game(number: number, starter: starter.other)
         for column in moves {
@@ -108,7 +107,7 @@ public struct Game: Hashable, Sendable {
 }
 
 extension Game.Ending {
-    /// The same ending with the two colours exchanged.
+    /// This ending with the two colours exchanged.
     var withColoursExchanged: Game.Ending {
         switch self {
         case .line(let disc): .line(disc.other)
@@ -120,8 +119,8 @@ extension Game.Ending {
     }
 }
 
-/// Something that a program at a table must not do. It ends the game, and both sides are notified. The raw value is
-/// what a message contains.
+/// A violation of the rules by a program at a table. It ends the game, and both sides are notified. Messages contain
+/// the raw value.
 public enum Breach: UInt8, Error, Hashable, Sendable, CaseIterable, CustomStringConvertible {
     /// It moved when it was not its turn.
     case outOfTurn = 1

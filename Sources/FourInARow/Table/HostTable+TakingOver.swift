@@ -1,6 +1,6 @@
 import NighCore
 
-/// The offers of the seat that a host has left: to one watcher after the other. The first one that accepts gets it.
+/// The offers of a former host's seat, to one watcher after the other. The first one that accepts gets it.
 struct SeatOffers: Hashable, Sendable {
     /// Whether the seat is still to be given away.
     var isActive = false
@@ -8,12 +8,12 @@ struct SeatOffers: Hashable, Sendable {
     var order: [PeerID] = []
     /// Whether the first offer was made.
     var hasBegun = false
-    /// Those who were offered the seat.
+    /// The peers that were offered the seat.
     private(set) var offered: Set<PeerID> = []
-    /// Those of them who have not declined.
+    /// The peers in `offered` that have not declined.
     private(set) var open: Set<PeerID> = []
 
-    /// Notes the next offer. Returns to whom it is made: of those present, the first in the old order who got none.
+    /// Adds the next offer, and returns its receiver: the first present peer, in the old order, without an offer.
     mutating func next(among present: [PeerID]) -> PeerID? {
         hasBegun = true
         let sorted = order.filter(present.contains) + present.filter { !order.contains($0) }
@@ -33,7 +33,7 @@ struct SeatOffers: Hashable, Sendable {
     }
 }
 
-// How a guest takes over the table of a host that left, and gives away the seat that has become free.
+// A guest takes over the table of a host that left, and gives away the free seat.
 extension HostTable {
     /// Creates the table that a guest continues when its host has left. Returns nil if this visitor does not play, or
     /// if there is nobody who could take the other seat.
@@ -41,18 +41,18 @@ extension HostTable {
         guard visitor.isSeated, let table = visitor.table, var game = table.game,
             !visitor.people.watchers.isEmpty
         else { return nil }
-        // What the guest has asked for, and the host has not reported, is done now.
+        // The guest's pending action, which the host has not reported, takes effect now.
         switch visitor.pending {
         case .move(let column): _ = try? game.play(column, by: .yellow)
         case .resign: game.end(.resigned(.yellow))
         case .rematch, .say, nil: break
         }
         self.init()
-        self.table.happeningCount = table.happeningCount
+        self.table.eventCount = table.eventCount
         self.table.hostDisc = table.hostDisc.other
         // The guest is the host now, and red stands for the host.
         self.table.game = game.withColoursExchanged
-        lastUnforeseen = table.happeningCount
+        lastUnforeseen = table.eventCount
         formerHost = host
         offers.isActive = true
         offers.order = visitor.people.watchers
@@ -73,7 +73,7 @@ extension HostTable {
     /// Whether somebody was offered the seat and has not answered.
     public var hasOpenOffer: Bool { !offers.open.isEmpty }
 
-    /// Whether somebody has an offer that this table did not make `before`.
+    /// Whether there is an open offer that was not open `before`.
     func hasNewOffer(since before: SeatOffers) -> Bool { !offers.open.isSubset(of: before.open) }
 
     /// Whether all watchers of the former table are here.
@@ -82,10 +82,10 @@ extension HostTable {
     /// Whether the first offer of the seat was made.
     public var hasOfferedSeat: Bool { offers.hasBegun }
 
-    /// Adds the last move of the former host, which a watcher of its table has seen and this side has not.
+    /// Adds the last move of the former host from the table of a watcher that has seen it.
     ///
-    /// The former host can have made one move after the last that this side knows of, or have given up. Whatever else
-    /// the watcher shows is ignored.
+    /// The former host can have made one more move than this side knows, or have given up. Everything else in the
+    /// watcher's table is ignored.
     mutating func adopt(_ lost: LostTable) -> [Output] {
         guard table.isWaiting, lost.host == formerHost, let game = table.game, lost.game.number == game.number
         else { return [] }
@@ -94,7 +94,7 @@ extension HostTable {
         if theirs.moves.count > game.moves.count {
             guard game.turn == .yellow else { return [] }
             let action = Action.move(theirs.moves[game.moves.count])
-            return apply(table.happening(of: action, by: .yellow), isUnforeseen: true)
+            return apply(table.event(of: action, by: .yellow), isUnforeseen: true)
         }
         guard theirs.ending == .resigned(.yellow) else { return [] }
         return apply(.resigned(.yellow), isUnforeseen: true)
@@ -108,7 +108,7 @@ extension HostTable {
 
     /// Handles the answer of a watcher to an offer. Everything else that a watcher sends is ignored.
     mutating func receivedAnswer(_ bytes: [UInt8], from peer: PeerID) -> [Output] {
-        guard case .answer(let takesSeat)? = try? TableMessage(bytes), let name = stayers[peer],
+        guard case .answer(let takesSeat)? = try? TableMessage(bytes), let name = stayingVisitors[peer],
             offers.isActive, offers.declined(peer)
         else { return [] }
         guard takesSeat else { return offerSeat() }
@@ -118,6 +118,6 @@ extension HostTable {
         offers.isActive = false
         return [.send(TableMessage.seat(.given).bytes, to: [peer])]
             + apply(.watched(by: UInt16(watchers.count)), isUnforeseen: false)
-            + apply(sitting(name), isUnforeseen: true) + peopleChanged()
+            + apply(seatEvent(for: name), isUnforeseen: true) + peopleChanged()
     }
 }

@@ -1,10 +1,10 @@
 import NighCore
 
-/// A table as its host sees it: decides the order of happenings, and notifies everybody at the table.
+/// A table as its host sees it: decides the order of events, and notifies everybody at the table.
 ///
 /// A value without I/O. The caller sends and shows the outputs, in their order.
 public struct HostTable: Sendable {
-    /// What the caller has to do after a call.
+    /// An instruction to the caller.
     public enum Output: Hashable, Sendable {
         /// Send these bytes, reliably.
         case send([UInt8], to: [PeerID])
@@ -22,16 +22,16 @@ public struct HostTable: Sendable {
     /// The peers that watch.
     public internal(set) var watchers: Set<PeerID> = []
     /// The visitors that can stay at the table when the host leaves, with their names.
-    var stayers: [PeerID: Words] = [:]
-    /// The same, as they were told.
+    var stayingVisitors: [PeerID: SafeText] = [:]
+    /// The last list of these visitors that was sent to them.
     var people = TablePeople()
     /// The host from which this one took over the table, if it did.
     public internal(set) var formerHost: PeerID?
     /// The offers of the former host's seat to the watchers.
     var offers = SeatOffers()
-    /// The number of the last happening that may have made a request impossible before the guest knew of it.
+    /// The number of the last event that may have made a request impossible before the guest knew of it.
     var lastUnforeseen: UInt32 = 0
-    /// The number of happenings that the guest knew of when it sent its last request.
+    /// The number of events that the guest knew of when it sent its last request.
     var lastKnown: UInt32 = 0
 
     /// Creates a table with a free seat.
@@ -48,62 +48,62 @@ public struct HostTable: Sendable {
     ///
     /// - Parameter canStay: whether the peer can stay at the table when the host leaves. Only such a peer may continue
     ///   a waiting game.
-    public mutating func seat(_ peer: PeerID, name: Words, canStay: Bool = false) -> [Output] {
+    public mutating func seat(_ peer: PeerID, name: SafeText, canStay: Bool = false) -> [Output] {
         precondition(guest == nil, "a seat was given to two")
         precondition(canStay || !table.isWaiting, "a game was continued by a peer that cannot")
-        // The guest's welcome already contains this happening.
-        let outputs = apply(sitting(name), isUnforeseen: true)
+        // The guest's welcome already contains this event.
+        let outputs = apply(seatEvent(for: name), isUnforeseen: true)
         guest = peer
         lastKnown = 0
         offers.isActive = false
-        if canStay { stayers[peer] = name }
+        if canStay { stayingVisitors[peer] = name }
         return [welcome(peer)] + outputs + peopleChanged()
     }
 
     /// Lets `peer` watch, or returns nil if there are too many watchers.
     ///
     /// - Parameter name: the name of the peer, if it can stay at the table when the host leaves.
-    public mutating func watch(_ peer: PeerID, stayingAs name: Words? = nil) -> [Output]? {
+    public mutating func watch(_ peer: PeerID, stayingAs name: SafeText? = nil) -> [Output]? {
         guard watchers.count < Self.watcherLimit else { return nil }
         let outputs = apply(.watched(by: UInt16(watchers.count + 1)), isUnforeseen: false)
         watchers.insert(peer)
-        stayers[peer] = name
+        stayingVisitors[peer] = name
         return [welcome(peer)] + outputs + peopleChanged()
     }
 
     /// Removes `peer`, whether it had the seat or watched.
     public mutating func remove(_ peer: PeerID) -> [Output] {
-        let happening: Table.Happening
+        let event: Table.Event
         if peer == guest {
             guest = nil
-            happening = .left
+            event = .left
         } else {
             guard watchers.remove(peer) != nil else { return [] }
-            happening = .watched(by: UInt16(watchers.count))
+            event = .watched(by: UInt16(watchers.count))
         }
-        stayers[peer] = nil
+        stayingVisitors[peer] = nil
         let wasOffered = offers.forget(peer)
-        let outputs = apply(happening, isUnforeseen: happening == .left) + peopleChanged()
+        let outputs = apply(event, isUnforeseen: event == .left) + peopleChanged()
         return outputs + (wasOffered ? offerSeat() : [])
     }
 
-    /// Returns what happens when somebody with this name takes the seat.
-    func sitting(_ name: Words) -> Table.Happening { table.isWaiting ? .resumed(name) : .sat(name) }
+    /// Returns the event when a visitor with this name takes the seat.
+    func seatEvent(for name: SafeText) -> Table.Event { table.isWaiting ? .resumed(name) : .sat(name) }
 
     private func welcome(_ peer: PeerID) -> Output {
         let seated = peer == guest
         let message: TableMessage =
-            formerHost != nil && stayers[peer] != nil
+            formerHost != nil && stayingVisitors[peer] != nil
             ? .continued(table, seated: seated) : .welcome(table, seated: seated)
         return .send(message.bytes, to: [peer])
     }
 
-    /// Tells the visitors that can stay who they are, if that has changed.
+    /// Sends the list of the visitors that can stay to each of them, if it has changed.
     mutating func peopleChanged() -> [Output] {
         var next = people
-        next.guest = guest.flatMap { stayers[$0] == nil ? nil : $0 }
-        next.watchers.removeAll { !watchers.contains($0) || stayers[$0] == nil }
-        next.watchers += watchers.subtracting(next.watchers).filter { stayers[$0] != nil }.sorted()
+        next.guest = guest.flatMap { stayingVisitors[$0] == nil ? nil : $0 }
+        next.watchers.removeAll { !watchers.contains($0) || stayingVisitors[$0] == nil }
+        next.watchers += watchers.subtracting(next.watchers).filter { stayingVisitors[$0] != nil }.sorted()
         guard next != people else { return [] }
         people = next
         return next.all.isEmpty ? [] : [.send(TableMessage.people(next).bytes, to: next.all)]
@@ -114,7 +114,7 @@ public struct HostTable: Sendable {
     /// Performs an action of the host. Throws, and changes nothing, if the action is not possible now.
     public mutating func act(_ action: Action) throws(Breach) -> [Output] {
         if let breach = table.breach(of: action, by: .red) { throw breach }
-        return apply(table.happening(of: action, by: .red), isUnforeseen: true)
+        return apply(table.event(of: action, by: .red), isUnforeseen: true)
     }
 
     /// Handles a message from `peer`.
@@ -133,7 +133,7 @@ public struct HostTable: Sendable {
     }
 
     private mutating func grant(_ request: TableMessage.Request) throws(Breach) -> [Output] {
-        guard request.after >= lastKnown, request.after <= table.happeningCount else { throw .falseReport }
+        guard request.after >= lastKnown, request.after <= table.eventCount else { throw .falseReport }
         lastKnown = request.after
         let isLate = request.after < lastUnforeseen
         // A request that was meant for another game must not change this one.
@@ -146,30 +146,30 @@ public struct HostTable: Sendable {
             guard !isLate else { return [] }
             throw breach
         }
-        var happening = table.happening(of: request.action, by: .yellow)
-        if case .moved(let disc, let column, _) = happening {
-            happening = .moved(disc, column, request.claim)
+        var event = table.event(of: request.action, by: .yellow)
+        if case .moved(let disc, let column, _) = event {
+            event = .moved(disc, column, request.claim)
         }
         var trial = table
-        try trial.apply(happening)
-        return apply(happening, isUnforeseen: false)
+        try trial.apply(event)
+        return apply(event, isUnforeseen: false)
     }
 
     private mutating func breakOff(_ disc: Disc, _ breach: Breach) -> [Output] {
         table.isPlaying ? apply(.brokenOff(disc, breach), isUnforeseen: true) : []
     }
 
-    /// Applies a happening, and sends it to everybody at the table. A peer that is just arriving is not among them yet.
-    mutating func apply(_ happening: Table.Happening, isUnforeseen: Bool) -> [Output] {
+    /// Applies an event, and sends it to everybody at the table. A peer that is just arriving is not among them yet.
+    mutating func apply(_ event: Table.Event, isUnforeseen: Bool) -> [Output] {
         let before = table
         do throws(Breach) {
-            try table.apply(happening)
+            try table.apply(event)
         } catch {
             preconditionFailure("a table let something happen that it does not allow: \(error)")
         }
-        if isUnforeseen { lastUnforeseen = table.happeningCount }
-        let message = TableMessage.happened(number: table.happeningCount, happening)
+        if isUnforeseen { lastUnforeseen = table.eventCount }
+        let message = TableMessage.happened(number: table.eventCount, event)
         let sent: [Output] = everybody.isEmpty ? [] : [.send(message.bytes, to: everybody)]
-        return sent + table.news(of: happening, before: before).map { .show($0) }
+        return sent + table.news(of: event, before: before).map { .show($0) }
     }
 }

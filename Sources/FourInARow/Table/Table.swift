@@ -1,32 +1,32 @@
-/// A table as everybody at it sees it: who has the seat, how many watch, and the game.
+/// A table as everybody at it sees it: the guest, the number of watchers, and the game.
 ///
-/// The host's program decides the order of happenings, numbers them, and sends the same ones to everybody. Every
-/// program applies them to a value of this type, and checks each. So all tables are equal after the same number.
+/// The host's program decides the order of events, numbers them, and sends them to everybody. Every program applies
+/// them to a value of this type, and checks each. So all tables are equal after the same number.
 ///
 /// In this value and in the messages, red stands for the host and yellow for its guest. People see the colours of
 /// `shown`, which stay with the players when the guest becomes the host.
 public struct Table: Hashable, Sendable {
     /// An event at a table.
-    public enum Happening: Hashable, Sendable {
+    public enum Event: Hashable, Sendable {
         /// A player moved, and claims this result.
         case moved(Disc, Column, Claim)
         case resigned(Disc)
         /// Another game begins, in which this colour moves first.
         case rematch(Disc)
-        case said(Disc, Words)
+        case said(Disc, SafeText)
         /// A guest sat down. A game begins, in which the host moves first.
-        case sat(Words)
+        case sat(SafeText)
         /// The guest has left.
         case left
         case brokenOff(Disc, Breach)
         /// The number of watchers has changed to this.
         case watched(by: UInt16)
         /// A guest took the seat of a player that left, and the waiting game goes on.
-        case resumed(Words)
+        case resumed(SafeText)
     }
 
     /// The name of the guest, who plays yellow; nil while the seat is free.
-    public internal(set) var guest: Words?
+    public internal(set) var guest: SafeText?
     /// The number of watchers.
     public internal(set) var watcherCount = 0
     /// The current game, or the last one; nil before the first.
@@ -34,8 +34,8 @@ public struct Table: Hashable, Sendable {
     /// The colour in which people see the discs of the host. It is yellow after the guest of a red host became the
     /// host.
     public internal(set) var hostDisc = Disc.red
-    /// The number of happenings so far.
-    public internal(set) var happeningCount: UInt32 = 0
+    /// The number of events so far.
+    public internal(set) var eventCount: UInt32 = 0
 
     /// Whether a game is being played.
     public var isPlaying: Bool { game.map { $0.ending == nil } ?? false }
@@ -65,8 +65,8 @@ public struct Table: Hashable, Sendable {
         }
     }
 
-    /// Returns the happening that this action leads to, if `disc` may perform it.
-    func happening(of action: Action, by disc: Disc) -> Happening {
+    /// Returns the event that this action leads to, if `disc` may perform it.
+    func event(of action: Action, by disc: Disc) -> Event {
         switch action {
         case .move(let column):
             var tried = game
@@ -74,13 +74,13 @@ public struct Table: Hashable, Sendable {
             return .moved(disc, column, Claim(tried?.ending))
         case .resign: return .resigned(disc)
         case .rematch: return .rematch(disc)
-        case .say(let words): return .said(disc, words)
+        case .say(let text): return .said(disc, text)
         }
     }
 
-    /// Applies the next happening. Throws, and changes nothing, if it cannot have happened.
-    mutating func apply(_ happening: Happening) throws(Breach) {
-        switch happening {
+    /// Applies the next event. Throws, and changes nothing, if it cannot have happened.
+    mutating func apply(_ event: Event) throws(Breach) {
+        switch event {
         case .moved(let disc, let column, let claim):
             guard var next = game else { throw .untimely }
             do throws(Game.Refusal) {
@@ -114,7 +114,7 @@ public struct Table: Hashable, Sendable {
             guard isWaiting else { throw .untimely }
             guest = name
         }
-        happeningCount &+= 1
+        eventCount &+= 1
     }
 
     private mutating func begin(starter: Disc) {

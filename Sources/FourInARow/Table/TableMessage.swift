@@ -4,22 +4,22 @@ import NighCore
 public enum TableMessage: Hashable, Sendable {
     /// From the host to a visitor that arrives: the whole table, and whether the visitor has the seat.
     case welcome(Table, seated: Bool)
-    /// From the host to everybody: the next happening.
-    case happened(number: UInt32, Table.Happening)
+    /// From the host to everybody: the next event.
+    case happened(number: UInt32, Table.Event)
     /// From the guest to the host: an action that the guest wants to perform.
     case request(Request)
-    /// From the guest to the host: what the host reported cannot be true.
+    /// From the guest to the host: the host's report cannot be true.
     case protest(Breach)
     /// From a host that took over the table, to a visitor that can stay at a table without its host: the whole table.
     case continued(Table, seated: Bool)
-    /// From the host to the visitors that can stay at the table without it: who they are.
+    /// From the host to the visitors that can stay at the table without it: the list of them.
     case people(TablePeople)
     /// From the host to a watcher: news about the seat of a player that left.
     case seat(SeatNote)
     /// From a watcher to the host: whether it takes the seat that it was offered.
     case answer(takesSeat: Bool)
 
-    /// What a host tells a watcher about a seat.
+    /// A host's news about a free seat, for a watcher.
     public enum SeatNote: UInt8, Hashable, Sendable {
         /// The watcher may have the seat. Others may be offered it as well.
         case offered = 1
@@ -27,9 +27,9 @@ public enum TableMessage: Hashable, Sendable {
         case given = 2
     }
 
-    /// What a guest wants to do.
+    /// A guest's request for an action.
     public struct Request: Hashable, Sendable {
-        /// The number of happenings that the guest knew of when it sent the request.
+        /// The number of events that the guest knew of when it sent the request.
         var after: UInt32
         /// The number of the game that the request is meant for.
         var game: UInt32
@@ -52,7 +52,7 @@ public enum TableMessage: Hashable, Sendable {
         static let answer: UInt8 = 18
     }
 
-    private enum HappeningCode {
+    private enum EventCode {
         static let moved: UInt8 = 1
         static let resigned: UInt8 = 2
         static let rematch: UInt8 = 3
@@ -82,25 +82,25 @@ public enum TableMessage: Hashable, Sendable {
         case .welcome(let table, let seated):
             writer.byte(Kind.welcome)
             Self.write(table, seated: seated, to: &writer)
-        case .happened(let number, let happening):
+        case .happened(let number, let event):
             writer.byte(Kind.happened)
             writer.number(number)
-            Self.write(happening, to: &writer)
+            Self.write(event, to: &writer)
         case .request(let request):
             writer.byte(Kind.request)
             writer.number(request.after)
             writer.number(request.game)
-            // A request is encoded like the happening that it asks for, without the colour.
+            // A request is encoded like the event that it asks for, without the colour.
             switch request.action {
             case .move(let column):
-                writer.byte(HappeningCode.moved)
+                writer.byte(EventCode.moved)
                 writer.byte(UInt8(column.index))
                 writer.byte(request.claim.rawValue)
-            case .resign: writer.byte(HappeningCode.resigned)
-            case .rematch: writer.byte(HappeningCode.rematch)
-            case .say(let words):
-                writer.byte(HappeningCode.said)
-                writer.words(words)
+            case .resign: writer.byte(EventCode.resigned)
+            case .rematch: writer.byte(EventCode.rematch)
+            case .say(let text):
+                writer.byte(EventCode.said)
+                writer.text(text)
             }
         case .protest(let breach):
             writer.byte(Kind.protest)
@@ -126,10 +126,10 @@ public enum TableMessage: Hashable, Sendable {
     }
 
     private static func write(_ table: Table, seated: Bool, to writer: inout ByteWriter) {
-        writer.number(table.happeningCount)
+        writer.number(table.eventCount)
         writer.byte(seated ? 1 : 0)
         writer.short(UInt16(clamping: table.watcherCount))
-        writer.words(table.guest)
+        writer.text(table.guest)
         write(table.game, to: &writer)
     }
 
@@ -159,37 +159,37 @@ public enum TableMessage: Hashable, Sendable {
         for column in game.moves { writer.byte(UInt8(column.index)) }
     }
 
-    private static func write(_ happening: Table.Happening, to writer: inout ByteWriter) {
-        switch happening {
+    private static func write(_ event: Table.Event, to writer: inout ByteWriter) {
+        switch event {
         case .moved(let disc, let column, let claim):
-            writer.byte(HappeningCode.moved)
+            writer.byte(EventCode.moved)
             writer.byte(disc.rawValue)
             writer.byte(UInt8(column.index))
             writer.byte(claim.rawValue)
         case .resigned(let disc):
-            writer.byte(HappeningCode.resigned)
+            writer.byte(EventCode.resigned)
             writer.byte(disc.rawValue)
         case .rematch(let disc):
-            writer.byte(HappeningCode.rematch)
+            writer.byte(EventCode.rematch)
             writer.byte(disc.rawValue)
-        case .said(let disc, let words):
-            writer.byte(HappeningCode.said)
+        case .said(let disc, let text):
+            writer.byte(EventCode.said)
             writer.byte(disc.rawValue)
-            writer.words(words)
+            writer.text(text)
         case .sat(let name):
-            writer.byte(HappeningCode.sat)
-            writer.words(name)
-        case .left: writer.byte(HappeningCode.left)
+            writer.byte(EventCode.sat)
+            writer.text(name)
+        case .left: writer.byte(EventCode.left)
         case .brokenOff(let disc, let breach):
-            writer.byte(HappeningCode.brokenOff)
+            writer.byte(EventCode.brokenOff)
             writer.byte(disc.rawValue)
             writer.byte(breach.rawValue)
         case .watched(let count):
-            writer.byte(HappeningCode.watched)
+            writer.byte(EventCode.watched)
             writer.short(count)
         case .resumed(let name):
-            writer.byte(HappeningCode.resumed)
-            writer.words(name)
+            writer.byte(EventCode.resumed)
+            writer.text(name)
         }
     }
 
@@ -220,7 +220,7 @@ public enum TableMessage: Hashable, Sendable {
         case Kind.seat: self = .seat(try reader.seatNote())
         case Kind.answer: self = .answer(takesSeat: try reader.flag())
         case Kind.happened:
-            self = .happened(number: try reader.number(), try Self.happening(from: &reader))
+            self = .happened(number: try reader.number(), try Self.event(from: &reader))
         case Kind.request:
             let (after, game) = (try reader.number(), try reader.number())
             var claim = Claim.goesOn
@@ -234,10 +234,10 @@ public enum TableMessage: Hashable, Sendable {
 
     private static func table(from reader: inout ByteReader) throws(Breach) -> (Table, seated: Bool) {
         var table = Table()
-        table.happeningCount = try reader.number()
+        table.eventCount = try reader.number()
         let seated = try reader.flag()
         table.watcherCount = Int(try reader.short())
-        table.guest = try reader.optionalWords()
+        table.guest = try reader.optionalText()
         guard try reader.flag() else {
             guard table.guest == nil, !seated else { throw .garbage }
             return (table, seated: false)
@@ -268,30 +268,30 @@ public enum TableMessage: Hashable, Sendable {
         return game
     }
 
-    private static func happening(from reader: inout ByteReader) throws(Breach) -> Table.Happening {
+    private static func event(from reader: inout ByteReader) throws(Breach) -> Table.Event {
         switch try reader.byte() {
-        case HappeningCode.moved: .moved(try reader.disc(), try reader.column(), try reader.claim())
-        case HappeningCode.resigned: .resigned(try reader.disc())
-        case HappeningCode.rematch: .rematch(try reader.disc())
-        case HappeningCode.said: .said(try reader.disc(), try reader.words())
-        case HappeningCode.sat: .sat(try reader.words())
-        case HappeningCode.left: .left
-        case HappeningCode.brokenOff: .brokenOff(try reader.disc(), try reader.breach())
-        case HappeningCode.watched: .watched(by: try reader.short())
-        case HappeningCode.resumed: .resumed(try reader.words())
+        case EventCode.moved: .moved(try reader.disc(), try reader.column(), try reader.claim())
+        case EventCode.resigned: .resigned(try reader.disc())
+        case EventCode.rematch: .rematch(try reader.disc())
+        case EventCode.said: .said(try reader.disc(), try reader.text())
+        case EventCode.sat: .sat(try reader.text())
+        case EventCode.left: .left
+        case EventCode.brokenOff: .brokenOff(try reader.disc(), try reader.breach())
+        case EventCode.watched: .watched(by: try reader.short())
+        case EventCode.resumed: .resumed(try reader.text())
         default: throw .garbage
         }
     }
 
     private static func action(from reader: inout ByteReader, claim: inout Claim) throws(Breach) -> Action {
         switch try reader.byte() {
-        case HappeningCode.moved:
+        case EventCode.moved:
             let column = try reader.column()
             claim = try reader.claim()
             return .move(column)
-        case HappeningCode.resigned: return .resign
-        case HappeningCode.rematch: return .rematch
-        case HappeningCode.said: return .say(try reader.words())
+        case EventCode.resigned: return .resign
+        case EventCode.rematch: return .rematch
+        case EventCode.said: return .say(try reader.text())
         default: throw .garbage
         }
     }

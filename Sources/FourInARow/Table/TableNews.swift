@@ -9,26 +9,26 @@ public enum TableNews: Hashable, Sendable {
     /// The game is over.
     case ended(Game.Ending)
     /// A player said something.
-    case said(Disc, Words)
+    case said(Disc, SafeText)
     /// Somebody sat down to play yellow.
-    case guestJoined(Words)
+    case guestJoined(SafeText)
     /// The guest, who played yellow, is gone.
-    case guestLeft(Words)
+    case guestLeft(SafeText)
     /// The number of watchers has changed to this.
     case watched(by: Int)
     /// Somebody took the seat of a player that left, and the game goes on.
-    case resumed(Words)
+    case resumed(SafeText)
     /// The local player, who watches, may take the seat of a player that left.
     case seatOffered
 }
 
 extension Table {
-    /// Returns the news of a happening, once it was applied to `before` and the result is this table.
-    func news(of happening: Happening, before: Table) -> [TableNews] {
+    /// Returns the news of an event that has changed `before` into this table.
+    func news(of event: Event, before: Table) -> [TableNews] {
         var news: [TableNews] = []
-        switch happening {
+        switch event {
         case .moved(let disc, _, _): if let cell = game?.lastCell { news.append(.moved(disc, cell)) }
-        case .said(let disc, let words): news.append(.said(disc, words))
+        case .said(let disc, let text): news.append(.said(disc, text))
         case .sat(let name): news.append(.guestJoined(name))
         case .left: if let guest = before.guest { news.append(.guestLeft(guest)) }
         case .watched(let count): news.append(.watched(by: Int(count)))
@@ -46,14 +46,14 @@ extension Table {
 }
 
 extension TableNews {
-    /// Returns the news in the colours that people see at a table whose host they see in `hostDisc`.
+    /// Returns the news in the colours that people see, where the host plays `hostDisc`.
     func shown(hostDisc: Disc) -> TableNews {
         guard hostDisc == .yellow else { return self }
         return switch self {
         case .began(let number, let starter): .began(number: number, starter: starter.other)
         case .moved(let disc, let cell): .moved(disc.other, cell)
         case .ended(let ending): .ended(ending.withColoursExchanged)
-        case .said(let disc, let words): .said(disc.other, words)
+        case .said(let disc, let text): .said(disc.other, text)
         case .joined, .guestJoined, .guestLeft, .watched, .resumed, .seatOffered: self
         }
     }

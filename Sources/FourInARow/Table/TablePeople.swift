@@ -1,6 +1,6 @@
 import NighCore
 
-/// The visitors that can stay at a table when its host leaves. The host tells each of them who the others are.
+/// The visitors that can stay at a table when its host leaves. The host sends the list to each of them.
 public struct TablePeople: Hashable, Sendable {
     /// The guest, which takes over the table; nil if there is none, or if it cannot.
     var guest: PeerID?

@@ -1,10 +1,10 @@
 import NighCore
 
-/// A table as its guest or a watcher sees it: accepts the order of happenings from the host, and checks each happening.
+/// A table as its guest or a watcher sees it: accepts the order of events from the host, and checks each event.
 ///
 /// A value without I/O.
 public struct VisitorTable: Sendable {
-    /// What the caller has to do after a call.
+    /// An instruction to the caller.
     public enum Output: Hashable, Sendable {
         /// Send these bytes to the host, reliably.
         case send([UInt8])
@@ -14,8 +14,7 @@ public struct VisitorTable: Sendable {
         case leave(Breach)
     }
 
-    /// The most chat lines of the guest's own that it keeps until the host passes them on. At this limit, it sends no
-    /// more.
+    /// The most own chat lines that a guest keeps until the host passes them on. At this limit, it sends no more.
     public static let unconfirmedLimit = 64
 
     /// The table as it is now; nil before the host's welcome.
@@ -24,14 +23,14 @@ public struct VisitorTable: Sendable {
     public private(set) var isSeated = false
     /// The action that was requested from the host and has not happened yet.
     public private(set) var pending: Action?
-    /// The visitors that can stay at the table when the host leaves, as the host told last.
+    /// The visitors that can stay at the table when the host leaves, as the host has last reported.
     var people = TablePeople()
     /// Whether this watcher may take the seat of a player that left.
     public private(set) var isSeatOffered = false
     /// Whether this watcher has accepted the seat and does not have it yet.
     private var hasAcceptedSeat = false
     /// The guest's own chat lines that the host has not passed on yet, oldest first.
-    private var unconfirmed: [Words] = []
+    private var unconfirmed: [SafeText] = []
     /// Whether this side has protested. It then accepts nothing about the game until the next one begins.
     private var hasProtested = false
 
@@ -43,7 +42,7 @@ public struct VisitorTable: Sendable {
         guard isSeated, let table else { return .untimely }
         // A chat line does not wait for the one before it to be passed on. Every other action waits for the last
         // request.
-        let mustWait = action.isWords ? unconfirmed.count >= Self.unconfirmedLimit : pending != nil
+        let mustWait = action.isChat ? unconfirmed.count >= Self.unconfirmedLimit : pending != nil
         if mustWait { return .outOfTurn }
         return table.breach(of: action, by: .yellow)
     }
@@ -53,10 +52,10 @@ public struct VisitorTable: Sendable {
         if let breach = breach(of: action) { throw breach }
         guard let table else { return [] }
         var claim = Claim.goesOn
-        if case .moved(_, _, let result) = table.happening(of: action, by: .yellow) { claim = result }
-        if case .say(let words) = action { unconfirmed.append(words) } else { pending = action }
+        if case .moved(_, _, let result) = table.event(of: action, by: .yellow) { claim = result }
+        if case .say(let text) = action { unconfirmed.append(text) } else { pending = action }
         let request = TableMessage.Request(
-            after: table.happeningCount, game: table.game?.number ?? 0, action: action, claim: claim)
+            after: table.eventCount, game: table.game?.number ?? 0, action: action, claim: claim)
         return [.send(TableMessage.request(request).bytes)]
     }
 
@@ -110,9 +109,9 @@ public struct VisitorTable: Sendable {
             hasAcceptedSeat = false
             isSeated = true
             return []
-        case (.happened(let number, let happening), let before?):
-            guard number == before.happeningCount &+ 1 else { throw .falseReport }
-            return try handle(happening, before)
+        case (.happened(let number, let event), let before?):
+            guard number == before.eventCount &+ 1 else { throw .falseReport }
+            return try handle(event, before)
         case (.request, _), (.protest, _), (.answer, _), (.welcome, _?), (.continued, _?), (.people, nil),
             (.seat, nil), (.happened, nil):
             throw .untimely
@@ -124,42 +123,42 @@ public struct VisitorTable: Sendable {
         return game.moves.isEmpty ? [.began(number: game.number, starter: game.starter)] : [.resumed(name)]
     }
 
-    private mutating func handle(_ happening: Table.Happening, _ before: Table) throws(Breach) -> [Output] {
+    private mutating func handle(_ event: Table.Event, _ before: Table) throws(Breach) -> [Output] {
         if hasProtested {
-            switch happening {
+            switch event {
             case .rematch: hasProtested = false
             // Chat, watchers and the seat have nothing to do with the breach in the game.
             case .said, .watched, .sat, .left, .resumed: break
             case .moved, .resigned, .brokenOff:
-                // Only the order of the happenings is still checked.
-                table?.happeningCount &+= 1
+                // Only the order of the events is still checked.
+                table?.eventCount &+= 1
                 return []
             }
         }
-        if isSeated { try checkOwn(happening) }
+        if isSeated { try checkOwn(event) }
         var after = before
-        try after.apply(happening)
+        try after.apply(event)
         table = after
         if after.guest != nil { isSeatOffered = false }
-        if happening.ownAction != nil { pending = nil }
-        // The host has the same table, so it refuses what is no longer possible here.
+        if event.ownAction != nil { pending = nil }
+        // The host has the same table, so it refuses actions that are no longer possible here.
         if let action = pending,
             after.breach(of: action, by: .yellow) != nil || after.game?.number != before.game?.number
         {
             pending = nil
         }
-        return after.news(of: happening, before: before).map { .show($0) }
+        return after.news(of: event, before: before).map { .show($0) }
     }
 
-    /// Checks a happening against what the guest knows: what it did itself, and that it has not left.
-    private mutating func checkOwn(_ happening: Table.Happening) throws(Breach) {
-        switch happening {
+    /// Checks an event against the guest's own actions. The guest also knows that it has not left.
+    private mutating func checkOwn(_ event: Table.Event) throws(Breach) {
+        switch event {
         case .left: throw .falseReport
-        case .said(.yellow, let words):
-            guard let place = unconfirmed.firstIndex(of: words) else { throw .falseReport }
+        case .said(.yellow, let text):
+            guard let place = unconfirmed.firstIndex(of: text) else { throw .falseReport }
             // A host may lose chat lines, though it should not.
             unconfirmed.removeSubrange(...place)
-        default: if let own = happening.ownAction, own != pending { throw .falseReport }
+        default: if let own = event.ownAction, own != pending { throw .falseReport }
         }
     }
 
@@ -168,24 +167,24 @@ public struct VisitorTable: Sendable {
         guard isSeated, table?.isPlaying == true, !hasProtested else { return [.leave(breach)] }
         hasProtested = true
         table?.game?.end(.brokenOff(.red, breach))
-        // The number of that happening cannot be trusted, but the host did send one.
-        table?.happeningCount &+= 1
+        // The number of that event cannot be trusted, but the host did send one.
+        table?.eventCount &+= 1
         return [.send(TableMessage.protest(breach).bytes), .show(.ended(.brokenOff(.red, breach)))]
     }
 }
 
-/// What a visitor does when the host of its table has left.
+/// A visitor's reaction when the host of its table has left.
 enum HostLoss {
     /// It hosts the table from now on.
     case takeOver(HostTable)
-    /// It goes to the table of the guest, and says where it comes from.
+    /// It goes to the table of the guest, and shows the lost table there.
     case follow(PeerID, LostTable)
     /// The table is gone.
     case leave
 }
 
 extension VisitorTable {
-    /// Returns what this visitor does when `host` has left. All visitors with the same messages come to the same
+    /// Returns this visitor's reaction when `host` has left. All visitors with the same messages come to the same
     /// successor: the guest.
     func afterLoss(of host: PeerID) -> HostLoss {
         guard let game = table?.game, let guest = people.guest else { return .leave }
@@ -194,7 +193,7 @@ extension VisitorTable {
     }
 }
 
-extension Table.Happening {
+extension Table.Event {
     /// The action that the guest must have requested if this has happened; nil if it need not have requested any.
     fileprivate var ownAction: Action? {
         switch self {

@@ -17,7 +17,7 @@ struct TableTarget {
         /// The last action that it asked for. Nobody else may make it do anything.
         var requested: FourInARow.Action?
         /// What it said, and has not yet seen reported.
-        var said: [Words] = []
+        var said: [SafeText] = []
         /// The game in which it protested.
         var protested: UInt32?
     }
@@ -25,12 +25,12 @@ struct TableTarget {
     /// Enough for a whole game, its watchers and a hundred waiting remarks, with room to spare.
     private static let valueLimit = 3_000
     private static let peers = (1...6).compactMap { PeerID(bytes: [UInt8](repeating: $0, count: 32)) }
-    private static let words = ["hello", "ça va?", "👩‍👩‍👧‍👦"].compactMap { Words($0) }
+    private static let words = ["hello", "ça va?", "👩‍👩‍👧‍👦"].compactMap { SafeText($0) }
 
     private var host = HostTable()
     private var checker = TableChecker(name: "the host")
     private var visitors: [Visitor] = []
-    /// The host's table at each `happeningCount`.
+    /// The host's table at each `eventCount`.
     private var history = [HostTable().table]
     /// The `after` of the last request that the host may have believed.
     private var lastAfter: UInt32 = 0
@@ -161,13 +161,13 @@ struct TableTarget {
     /// A request that a guest could have sent, or nearly.
     private func request(_ input: inout Input) -> [UInt8] {
         let head =
-            Self.near(host.table.happeningCount, &input) + Self.near(host.table.game?.number ?? 0, &input)
+            Self.near(host.table.eventCount, &input) + Self.near(host.table.game?.number ?? 0, &input)
         return [1, 16] + head + input.content()
     }
 
     /// A message that a host could have sent next, or nearly.
     private func happening(for index: Int, _ input: inout Input) -> [UInt8] {
-        let count = visitors[index].table.table?.happeningCount ?? 0
+        let count = visitors[index].table.table?.eventCount ?? 0
         return [1, 2 - UInt8(input.number(below: 2))] + Self.near(count &+ 1, &input) + input.content()
     }
 
@@ -209,7 +209,7 @@ struct TableTarget {
         }
         let hasDoneNothing =
             host.table == before || isBrokenOff && host.table.game?.moves == before.game?.moves
-        guard let request, request.after >= lastAfter, request.after <= before.happeningCount else {
+        guard let request, request.after >= lastAfter, request.after <= before.eventCount else {
             return try expect(hasDoneNothing, "the host did what it must not on \(bytes)")
         }
         lastAfter = request.after
@@ -232,7 +232,7 @@ struct TableTarget {
         let visitor = visitors.first { $0.id == id }
         guard let visitor, visitor.isClean, let table = visitor.table.table else { return }
         try expect(
-            table == history[Int(table.happeningCount)], "an honest visitor sees another table than the host")
+            table == history[Int(table.eventCount)], "an honest visitor sees another table than the host")
     }
 
     /// Checks that a move that was played made a true claim.
@@ -302,10 +302,10 @@ struct TableTarget {
         }
         try expect(outputs.count - news.count <= 3, "the host sends too much: \(outputs.count)")
         try checker.check(host.table, news)
-        if host.table.happeningCount == UInt32(history.count) { history.append(host.table) }
+        if host.table.eventCount == UInt32(history.count) { history.append(host.table) }
         let isShown =
             host.watchers.count == host.table.watcherCount && (host.guest == nil) == (host.table.guest == nil)
-            && host.table == history[Int(host.table.happeningCount)]
+            && host.table == history[Int(host.table.eventCount)]
         try expect(isShown, "the host's table does not show who is there")
         for one in news {
             switch one {
@@ -388,7 +388,7 @@ private struct TableChecker {
         for one in news { try check(one, next.game) }
         if let game = next.game { try check(game) }
         guard let before = table, next != before else { return }
-        try expect(next.happeningCount &- before.happeningCount == 1, "\(name) does not count by one")
+        try expect(next.eventCount &- before.eventCount == 1, "\(name) does not count by one")
         guard let old = before.game else { return }
         guard let new = next.game, new.number == old.number else {
             let isNext =

@@ -261,11 +261,11 @@ struct IntroductionsTarget {
         try expect(invited.count <= Self.mostInvitations, "\(invited.count) invitations at once")
         let connected = table.connectedPeers
         for peer in Self.peers + Self.others {
-            let acquaintances = table.acquaintances(of: peer)
+            let reported = table.peers(reportedBy: peer)
             try expect(
-                acquaintances.isEmpty || connected.contains(peer), "listings of a peer that is not there")
-            try expect(acquaintances.count <= IntroductionTable.mostListed, "more listings than are allowed")
-            for case .over(let scheme, _)? in acquaintances.map(\.path) {
+                reported.isEmpty || connected.contains(peer), "listings of a peer that is not there")
+            try expect(reported.count <= IntroductionTable.mostReported, "more listings than are allowed")
+            for case .over(let scheme, _)? in reported.map(\.path) {
                 try expect((1...15).contains(scheme.count), "a path over \"\(scheme)\"")
             }
         }

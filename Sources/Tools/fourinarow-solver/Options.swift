@@ -1,6 +1,6 @@
 import Arguments
 
-/// What the command line asks `fourinarow-solver` to do.
+/// A command line of `fourinarow-solver` after parsing.
 enum Options {
     case check(games: Int)
     case bench(positions: Int)

@@ -6,7 +6,7 @@ struct PerfectGame {
     /// The colour that the highest level plays.
     let bot: Disc
     private(set) var board = Board()
-    /// What went wrong, in words.
+    /// The mistakes, in words.
     private(set) var faults: [String] = []
     /// The number of the highest level's moves that the solver judged.
     private(set) var movesJudged = 0

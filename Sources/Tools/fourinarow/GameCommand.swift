@@ -4,7 +4,7 @@ import NighLoop
 import NighCore
 import SessionArguments
 
-/// What the command line asks `fourinarow` to do.
+/// A command line of `fourinarow` after parsing.
 enum GameCommand: Sendable {
     /// A person plays, and begins at this place.
     case play(Start, Player, DisplayOptions)
@@ -15,22 +15,22 @@ enum GameCommand: Sendable {
     /// Prints the manual page, or all of it as Markdown.
     case manual(isMarkdown: Bool)
 
-    /// Where a person begins.
+    /// The place where a person begins.
     enum Start: Hashable, Sendable {
         case lobby
         case host
-        /// At a table, given by the name or address of its host. Nil means the first table that suits: one with a free
+        /// At a table, given by the name or address of its host. Nil means the first suitable table: one with a free
         /// seat, or any table to watch.
-        case join(Target?, TableWish)
+        case join(Target?, TableRole)
     }
 
-    /// The table that is meant.
+    /// The table to join.
     enum Target: Hashable, Sendable {
         /// The table of the host with this name, or with a PeerID that begins with it.
         case name(String)
         case address(TransportAddress)
 
-        /// Reads what a user types. Throws for text that can only be meant as an address, but is not one.
+        /// Parses a user's text. Throws for text that can only be meant as an address, but is not one.
         init(_ text: String) throws(UsageError) {
             guard let address = try TransportAddress.typed(text) else {
                 self = .name(text)
@@ -40,7 +40,7 @@ enum GameCommand: Sendable {
         }
     }
 
-    /// Who plays, and over which transports.
+    /// The player's name, identity and transports.
     struct Player: Sendable {
         /// Nil for the name of the device, or of the bot.
         var name: DisplayName?
@@ -52,10 +52,10 @@ enum GameCommand: Sendable {
         var admitsGuests = false
         /// Nil for the user's own identity if a person plays, and for a new one if the bot plays.
         var identity: IdentityChoice?
-        /// The file that records what passes on the player's links; nil for none.
+        /// The file that records the player's links; nil for none.
         var record: RecordChoice?
 
-        /// Returns the same player, who also lets guests in or not.
+        /// Returns this player with `admitsGuests` changed.
         func admittingGuests(_ admitsGuests: Bool) -> Player {
             var player = self
             player.admitsGuests = admitsGuests
@@ -75,7 +75,7 @@ enum GameCommand: Sendable {
         case ephemeral
     }
 
-    /// How a person sees the game.
+    /// The options of a person's display.
     struct DisplayOptions: Sendable {
         /// Whether the game is shown as lines instead of on a screen.
         var isPlain: Bool
@@ -85,10 +85,10 @@ enum GameCommand: Sendable {
         var animates: Bool
     }
 
-    /// How the bot plays.
+    /// The options of the bot.
     struct BotOptions: Sendable {
         var level: Int
-        /// Decides what is left to chance in the bot's moves.
+        /// The seed of the bot's random choices.
         var seed: UInt64
         /// The number of games after which the bot leaves; nil if it stays as long as somebody plays.
         var games: Int?

@@ -3,8 +3,8 @@ import Guests
 import NighCore
 
 extension LobbyView {
-    /// The addresses at which others reach the local player's table. Only the bot in this program can use the address
-    /// in memory, and only a guest with a code those for browsers, so they are left out.
+    /// The addresses at which others reach the local player's table. It leaves out the address in memory, which only
+    /// the bot in this program can use, and addresses for browsers, which need a code.
     var addressesForOthers: [TransportAddress] {
         addresses.filter { $0.scheme != "memory" && $0.scheme != TransportForGuests.scheme }
     }

@@ -4,7 +4,7 @@ import NighCore
 import NighMemory
 import ProgramSupport
 
-/// One person's game: the lobby, what the person sees of it, and the bot if the person plays against it.
+/// One person's game: the lobby, its interface, and the bot if the person plays against it.
 ///
 /// `@unchecked Sendable`: confined to the lobby's loop from `start` on.
 final class PersonalGame: @unchecked Sendable {
@@ -15,7 +15,7 @@ final class PersonalGame: @unchecked Sendable {
     private var search: TableSearch?
     private var bot: BotPlayer?
     private var awaitedBot: PeerID?
-    /// What the person has asked for before the lobby starts; nil from then on.
+    /// The person's requests before the lobby starts; nil from then on.
     private var earlyRequests: [UserRequest]? = []
 
     private var lobby: Lobby { ready.lobby }
@@ -29,7 +29,7 @@ final class PersonalGame: @unchecked Sendable {
         self.exit = exit
     }
 
-    /// Shows the game, and does what the command line asks for first. Throws if there is nothing to show it on.
+    /// Shows the game, and carries out the command line. Throws if there is nothing to show it on.
     func start(_ start: GameCommand.Start) throws {
         try interface.start(LobbyView(of: lobby)) { [weak self] request in
             guard let self else { return }
@@ -37,7 +37,7 @@ final class PersonalGame: @unchecked Sendable {
         }
         ready.codes.handler = { [interface] in interface.showCode($0) }
         loop.execute { [self] in
-            if case .join(let target, let wish) = start { startSearch(target, wish) }
+            if case .join(let target, let role) = start { startSearch(target, role) }
             lobby.start { [weak self] in self?.lobbyChanged($0, $1) }
             if start == .host { lobby.host() }
             let requests = earlyRequests ?? []
@@ -73,8 +73,8 @@ final class PersonalGame: @unchecked Sendable {
 
     /// Begins to look for a table. Call this before the lobby starts: the lobby's first view may be the only one,
     /// because nothing has to be seen before an address is called.
-    private func startSearch(_ target: GameCommand.Target?, _ wish: TableWish) {
-        let search = TableSearch(target, wish)
+    private func startSearch(_ target: GameCommand.Target?, _ role: TableRole) {
+        let search = TableSearch(target, role)
         self.search = search
         if let description = search.description { interface.showMessage("looking for \(description)") }
     }
@@ -82,8 +82,8 @@ final class PersonalGame: @unchecked Sendable {
     private func continueSearch(_ view: LobbyView) {
         guard let step = search?.next(for: view) else { return }
         switch step {
-        case .join(let host): lobby.join(host, as: search?.wish ?? .seat)
-        case .joinAddress(let address): lobby.join(at: address, as: search?.wish ?? .seat)
+        case .join(let host): lobby.join(host, as: search?.role ?? .seat)
+        case .joinAddress(let address): lobby.join(at: address, as: search?.role ?? .seat)
         case .ambiguous(let name, let hosts):
             let ids = hosts.map(\.short).joined(separator: ", ")
             interface.showMessage(
@@ -91,8 +91,8 @@ final class PersonalGame: @unchecked Sendable {
         }
     }
 
-    /// Returns whether there is something to say about `news`. If nobody asked for a transport by name, the view shows
-    /// that it does not work, but that is no news.
+    /// Returns whether to report `news`. If nobody asked for a transport by name, the view shows that it does not work,
+    /// but that is no news.
     private func isWorthReporting(_ news: LobbyNews?, _ view: LobbyView) -> Bool {
         switch news {
         case .transport(let scheme, .down): !ready.optionalSchemes.contains(scheme)
@@ -114,9 +114,9 @@ final class PersonalGame: @unchecked Sendable {
         case .host:
             search?.stop()
             lobby.host()
-        case .join(let host, let wish):
+        case .join(let host, let role):
             search?.stop()
-            lobby.join(host, as: wish)
+            lobby.join(host, as: role)
         case .playBot(let level):
             search?.stop()
             playBot(level)

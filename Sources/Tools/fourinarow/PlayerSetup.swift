@@ -14,10 +14,10 @@ struct PlayerSetup {
     struct Ready {
         let lobby: Lobby
         let loop: UVEventLoop
-        /// Records what passes on the links, if the command line asks for it.
+        /// Records the links, if the command line asks for it.
         let recorder: LinkRecorder?
-        /// Closes the record, if there is one. Prints what went wrong with it, and which checked transports have broken
-        /// their contract. Call this once the session has closed.
+        /// Closes the record, if there is one. Prints the errors of the record, and the breaches of contract by checked
+        /// transports. Call this once the session has closed.
         func finish() {
             for error in transports.breaches + [recorder?.finish()].compactMap(\.self) {
                 LineOutput.printError("\(error)", by: "fourinarow")

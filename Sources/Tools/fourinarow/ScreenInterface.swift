@@ -97,7 +97,7 @@ final class ScreenInterface: UserInterface, @unchecked Sendable {
         lock.withLock { _ in screen }?.canvas(size, now: loop.now) ?? Canvas(size)
     }
 
-    /// Schedules the painting of what changes by itself after `moment`.
+    /// Schedules the painting of the next change by itself after `moment`.
     private func paintLater(after moment: Moment) {
         if let timer { loop.cancel(timer) }
         timer = nil

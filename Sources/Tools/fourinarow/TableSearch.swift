@@ -2,9 +2,9 @@ import FourInARow
 import NighCore
 import SessionArguments
 
-/// Waits until the table that the command line asks for is seen, and then says whose it is. A value without I/O.
+/// Waits until discovery sees the table that the command line asks for, and then names its host. A value without I/O.
 struct TableSearch {
-    /// What the program has to do now.
+    /// The next step of the program.
     enum Step: Hashable {
         case join(PeerID)
         case joinAddress(TransportAddress)
@@ -13,13 +13,13 @@ struct TableSearch {
     }
 
     private let target: GameCommand.Target?
-    let wish: TableWish
+    let role: TableRole
     private var isDone = false
     private var reportedAmbiguous: [PeerID] = []
 
-    init(_ target: GameCommand.Target?, _ wish: TableWish) {
+    init(_ target: GameCommand.Target?, _ role: TableRole) {
         self.target = target
-        self.wish = wish
+        self.role = role
     }
 
     /// The words for the table while the search goes on; nil when it is over.
@@ -28,14 +28,14 @@ struct TableSearch {
         return switch target {
         case .name(let name): "\(name)'s table"
         case .address(let address): "a table at \(address)"
-        case nil: wish == .seat ? "a table with a free seat" : "a table to watch"
+        case nil: role == .seat ? "a table with a free seat" : "a table to watch"
         }
     }
 
     /// Gives up the search, because the person has gone elsewhere.
     mutating func stop() { isDone = true }
 
-    /// Returns what to do about the tables that are seen now, if anything.
+    /// Returns the next step for the tables in this view, if there is one.
     mutating func next(for view: LobbyView) -> Step? {
         guard !isDone else { return nil }
         let fitting: [TableListing]
@@ -51,7 +51,7 @@ struct TableSearch {
             fitting = isOnePerson ? best.map { [$0] } ?? [] : named
         case nil:
             fitting = Array(
-                view.tables.filter { !$0.isFull && (wish == .watch || $0.hasFreeSeat) }.prefix(1))
+                view.tables.filter { !$0.isFull && (role == .watch || $0.hasFreeSeat) }.prefix(1))
         }
         guard fitting.count < 2 else {
             let ids = fitting.map(\.knownID)

@@ -1,11 +1,11 @@
 import FourInARow
 
-/// How a person sees the game and enters commands: a screen, or lines.
+/// A person's interface to the game: a screen, or lines.
 protocol UserInterface: AnyObject, Sendable {
-    /// Starts to show `view`. Calls `onRequest`, on any thread, with what the person wants.
+    /// Starts to show `view`. Calls `onRequest`, on any thread, with each request of the person.
     func start(_ view: LobbyView, onRequest: @escaping @Sendable (UserRequest) -> Void) throws
 
-    /// Shows the current view and what has just happened. Called on the lobby's loop, which it must not block.
+    /// Shows the current view and its news. Called on the lobby's loop, which it must not block.
     func show(_ view: LobbyView, _ news: LobbyNews?)
 
     /// Reports that the last request is not possible.

@@ -466,7 +466,7 @@ import Testing
             isMesh: true, acceptsRelays: true, nonce: 1, advertisement: advertisement, addresses: [])
         let records: [(String, IntroductionRecord)] = [
             ("here", .here(presence)),
-            ("member", .member(Listing(isMesh: true, isCarried: false, advertisement: advertisement))),
+            ("member", .member(MemberReport(isMesh: true, isCarried: false, advertisement: advertisement))),
             ("gone", .gone(id)), ("ask", .ask(id)),
             ("introduction", .introduction(id, addresses: [], token: [])), ("path", .path(id, .interrupted)),
         ]

@@ -51,17 +51,17 @@ struct LobbyTests {
 
     @Test func `A player who leaves a table may return at once`() throws {
         try group.seat(lynx, at: puma)
-        for wish in [TableWish.seat, .watch, .seat] {
+        for role in [TableRole.seat, .watch, .seat] {
             // What was said does not get through, so leaving takes time.
             lynx.air.stall()
-            lynx.act(.say(try #require(Words("Good-bye"))))
+            lynx.act(.say(try #require(SafeText("Good-bye"))))
             lynx.lobby.leave()
-            lynx.lobby.join(puma.id, as: wish)
+            lynx.lobby.join(puma.id, as: role)
             try group.pass(.seconds(1))
             lynx.air.release()
             try group.wait { lynx.table != nil }
-            #expect(lynx.tableView?.ownDisc == (wish == .seat ? .yellow : nil))
-            try group.wait { (puma.table?.guest != nil) == (wish == .seat) }
+            #expect(lynx.tableView?.ownDisc == (role == .seat ? .yellow : nil))
+            try group.wait { (puma.table?.guest != nil) == (role == .seat) }
         }
         #expect(lynx.failures.isEmpty)
     }
@@ -115,8 +115,8 @@ struct LobbyTests {
         try group.seat(lynx, at: puma)
     }
 
-    @Test(arguments: TableWish.allCases)
-    func `A guest who asks and withdraws at once leaves the seat free`(_ wish: TableWish) throws {
+    @Test(arguments: TableRole.allCases)
+    func `A guest who asks and withdraws at once leaves the seat free`(_ role: TableRole) throws {
         try group.open(puma, acceptsAll: true, seenBy: lynx)
         let owl = group.session("Owl", role: .client)
         // It withdraws in the turn in which it asks, so both leave in one write.
@@ -125,7 +125,7 @@ struct LobbyTests {
                 guard case .connecting(let peer) = event else { return }
                 owl.disconnect(peer.id)
             }, onMessage: { _, _ in })
-        owl.invite(at: puma.view.addresses[0], context: JoinRequest(wish).bytes) { _ in }
+        owl.invite(at: puma.view.addresses[0], context: JoinRequest(role).bytes) { _ in }
         try group.pass(.seconds(5))
         #expect(puma.lobby.awaited.isEmpty)
         lynx.lobby.join(puma.id, as: .seat)
@@ -158,11 +158,11 @@ struct LobbyTests {
         #expect("\(owl.failures[0])".contains("somebody plays at this table already"))
     }
 
-    @Test(arguments: TableWish.allCases)
-    func `A player who asked to watch is not made to play, and the reverse`(_ wish: TableWish) throws {
+    @Test(arguments: TableRole.allCases)
+    func `A player who asked to watch is not made to play, and the reverse`(_ role: TableRole) throws {
         var table = Table()
         try table.apply(.sat(words("Lynx")))
-        let welcome = TableMessage.welcome(table, seated: wish == .watch).bytes
+        let welcome = TableMessage.welcome(table, seated: role == .watch).bytes
         let liar = group.session("Owl", role: .server)
         liar.start(
             onEvent: { [unowned liar] event in
@@ -174,7 +174,7 @@ struct LobbyTests {
             }, onMessage: { _, _ in })
         liar.update(info: try DiscoveryInfo(["table": "open"]))
         try group.wait { !lynx.view.tables.isEmpty }
-        lynx.lobby.join(liar.id, as: wish)
+        lynx.lobby.join(liar.id, as: role)
         try group.wait { !lynx.news.isEmpty && lynx.view.place == .lobby }
         #expect(lynx.news.last == .hostMisbehaved(name: "Owl", .falseReport))
         #expect(!lynx.news.contains { if case .table = $0 { true } else { false } })

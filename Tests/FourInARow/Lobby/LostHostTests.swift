@@ -144,14 +144,14 @@ struct LostHostTests {
     @Test func `A visitor of an older program watches as before, but not while a game waits`() throws {
         let table = try WatchedTable("dd")
         let (group, lynx, owl) = (table.group, table.lynx, table.owl)
-        // Its wish has two bytes, and it knows only some messages.
+        // Its join request has two bytes, and it knows only some messages.
         let old = group.session("Old", role: .client)
         nonisolated(unsafe) var messages: [[UInt8]] = []
         nonisolated(unsafe) var refusals: [NighError] = []
         old.start(
             onEvent: { _ in }, onMessage: { bytes, _ in messages.append(bytes.withUnsafeBytes(Array.init)) })
         func askToWatch() {
-            old.invite(lynx.id, context: TableWish.watch.bytes) { result in
+            old.invite(lynx.id, context: TableRole.watch.bytes) { result in
                 if case .failure(let error) = result { refusals.append(error) }
             }
         }
@@ -172,7 +172,7 @@ struct LostHostTests {
             for case .leave(let breach) in visitor.received(message) { Issue.record("it leaves: \(breach)") }
         }
         #expect(visitor.table?.game?.moves == lynx.table?.game?.moves)
-        #expect(visitor.table?.guest == Words("Owl 0"))
+        #expect(visitor.table?.guest == SafeText("Owl 0"))
     }
 
     @Test func `If only the guest loses the host, the guest's table closes`() throws {

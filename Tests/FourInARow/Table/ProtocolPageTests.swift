@@ -39,8 +39,8 @@ struct ProtocolPageTests {
     /// Makes the host send these bytes to a visitor, and to all others for whom they are, too.
     private static func hostSends(_ bytes: [UInt8], to peer: PeerID, _ table: inout TableSimulation) throws {
         if table.toVisitors[peer]?.isEmpty ?? true {
-            guard case .happened(_, let happening) = try TableMessage(bytes) else { throw Breach.untimely }
-            switch happening {
+            guard case .happened(_, let event) = try TableMessage(bytes) else { throw Breach.untimely }
+            switch event {
             case .moved(.red, let column, _): try table.act(.move(column), by: .red)
             case .resigned(.red): try table.act(.resign, by: .red)
             default: throw Breach.falseReport
@@ -58,7 +58,7 @@ struct ProtocolPageTests {
             switch (line.sender, line.words.last) {
             case (_, "asks"):
                 table.visitors[peer] = VisitorTable()
-                switch try TableWish(line.bytes) {
+                switch try TableRole(line.bytes) {
                 case .seat: table.carryOut(table.host.seat(peer, name: try words(String(line.sender))))
                 case .watch:
                     let outputs = table.host.watch(peer)
@@ -86,10 +86,10 @@ struct ProtocolPageTests {
 
     @Test func `The longest message is as long as the page says`() throws {
         var table = Table()
-        try table.apply(.sat(words(String(repeating: "x", count: Words.byteLimit))))
+        try table.apply(.sat(words(String(repeating: "x", count: SafeText.byteLimit))))
         for letter in drawnGame.dropLast() {
             let action = Action.move(try column(String(letter)))
-            try table.apply(table.happening(of: action, by: try #require(table.game?.turn)))
+            try table.apply(table.event(of: action, by: try #require(table.game?.turn)))
         }
         try table.apply(.brokenOff(.yellow, .garbage))
         let page = Self.page()

@@ -12,12 +12,12 @@ struct TableMessageTests {
         tables.append(table)
         for letter in "abababa" {
             let move = Action.move(try column(String(letter)))
-            try table.apply(table.happening(of: move, by: try #require(table.game?.turn)))
+            try table.apply(table.event(of: move, by: try #require(table.game?.turn)))
             tables.append(table)
         }
         try table.apply(.rematch(.yellow))
         tables.append(table)
-        for ending in [Table.Happening.resigned(.red), .brokenOff(.yellow, .falseClaim), .left] {
+        for ending in [Table.Event.resigned(.red), .brokenOff(.yellow, .falseClaim), .left] {
             var ended = table
             try ended.apply(ending)
             tables.append(ended)
@@ -29,13 +29,13 @@ struct TableMessageTests {
         var all: [TableMessage] = try tables().flatMap { table in
             [.welcome(table, seated: false)] + (table.guest == nil ? [] : [.welcome(table, seated: true)])
         }
-        let happenings: [Table.Happening] = [
+        let events: [Table.Event] = [
             .moved(.red, try column("a"), .goesOn), .moved(.yellow, try column("g"), .line),
             .resigned(.red), .rematch(.yellow), .said(.red, try words("Good game – ça va?")),
             .sat(try words("Lynx")), .left, .brokenOff(.yellow, .outOfTurn), .watched(by: 65_535),
             .resumed(try words("Owl")),
         ]
-        all += happenings.map { .happened(number: 0xDEAD_BEEF, $0) }
+        all += events.map { .happened(number: 0xDEAD_BEEF, $0) }
         let actions: [Action] = [
             .move(try column("d")), .resign, .rematch, .say(try words("x")),
         ]
@@ -83,13 +83,13 @@ struct TableMessageTests {
         #expect(TableMessage.answer(takesSeat: true).bytes == [1, 18, 1])
     }
 
-    @Test func `What follows the wish may be anything of a later version, unless it shows a lost table`()
+    @Test func `What follows the role may be anything of a later version, unless it shows a lost table`()
         throws
     {
         #expect(try JoinRequest([1, 2]) == JoinRequest(.watch, canStay: false))
         #expect(try JoinRequest([1, 1, 1, 9, 9]) == JoinRequest(.seat))
         #expect(try JoinRequest([1, 1, 77]) == JoinRequest(.seat, canStay: false))
-        #expect(throws: TableWish.Fault.garbage) { try JoinRequest([1, 2, 2, 3]) }
+        #expect(throws: TableRole.Fault.garbage) { try JoinRequest([1, 2, 2, 3]) }
     }
 
     @Test func `A board or a table that no game reaches is refused`() throws {
@@ -114,7 +114,7 @@ struct TableMessageTests {
     @Test(arguments: steering)
     func `Words with line ends or control characters are refused`(_ scalars: [UInt32]) {
         let text = String(String.UnicodeScalarView(scalars.compactMap { Unicode.Scalar($0) }))
-        #expect(Words(text) == nil)
+        #expect(SafeText(text) == nil)
         #expect(throws: Breach.garbage) { try Self.read(Array(text.utf8)) }
     }
 
@@ -128,11 +128,11 @@ struct TableMessageTests {
     }
 
     @Test func `A name that is too long or has invalid characters is shortened`() throws {
-        #expect(Words(fitting: "\u{1B}[31mPuma\n")?.description == "[31mPuma")
-        #expect(Words(fitting: "\n") == nil)
-        let long = try #require(Words(fitting: String(repeating: "é", count: 150)))
-        #expect(long.description.utf8.count == Words.byteLimit)
-        #expect(Words(String(repeating: "é", count: 101)) == nil)
-        #expect(Words("👩‍👩‍👧‍👦 family")?.description == "👩‍👩‍👧‍👦 family")
+        #expect(SafeText(fitting: "\u{1B}[31mPuma\n")?.description == "[31mPuma")
+        #expect(SafeText(fitting: "\n") == nil)
+        let long = try #require(SafeText(fitting: String(repeating: "é", count: 150)))
+        #expect(long.description.utf8.count == SafeText.byteLimit)
+        #expect(SafeText(String(repeating: "é", count: 101)) == nil)
+        #expect(SafeText("👩‍👩‍👧‍👦 family")?.description == "👩‍👩‍👧‍👦 family")
     }
 }

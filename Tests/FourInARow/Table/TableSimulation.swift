@@ -30,7 +30,7 @@ struct TableSimulation {
         return peer
     }
 
-    static func name(_ peer: PeerID) throws -> Words {
+    static func name(_ peer: PeerID) throws -> SafeText {
         try words(peer == puma ? "Puma" : peer == lynx ? "Lynx" : "Owl \(peer.bytes[0])")
     }
 

@@ -212,7 +212,7 @@ struct TableTests {
         table.deliverAll()
         #expect(table.guestNews.last == said)
         // Said once, the words may not be reported twice.
-        let count = try #require(table.guest?.table?.happeningCount)
+        let count = try #require(table.guest?.table?.eventCount)
         table.mislead(TableMessage.happened(number: count + 1, .said(.yellow, try words("hello"))).bytes)
         #expect(table.guestNews.last == .ended(.brokenOff(.red, .falseReport)))
     }
@@ -263,7 +263,7 @@ struct TableTests {
         table.mislead([])
         #expect(table.leavings == [.garbage] && table.toHost.isEmpty)
         var other = try TableSimulation.playing("abababa")
-        let count = try #require(other.guest?.table?.happeningCount)
+        let count = try #require(other.guest?.table?.eventCount)
         other.mislead(TableMessage.happened(number: count + 1, .brokenOff(.yellow, .garbage)).bytes)
         #expect(other.leavings == [.untimely])
         // Nothing can have happened before the visitor was told the state of the table.

@@ -185,7 +185,7 @@ struct TakingOverTests {
     }
 
     @Test func `Visitors of older programs get no message that they do not know`() throws {
-        // Kinds 1 and 2 and happenings 1 to 8 are all that an older program knows.
+        // Kinds 1 and 2 and events 1 to 8 are all that an older program knows.
         var host = HostTable()
         var outputs = host.seat(Simulation.lynx, name: try words("Lynx"), canStay: true)
         outputs += host.watch(Self.owls[0]) ?? []

@@ -111,7 +111,7 @@ struct RandomScreenTests {
 
     @Test func `A stranger's words have no effect on a screen`() throws {
         var scene = try Scene.playing()
-        let words = try #require(Words(fitting: evil + String(repeating: "👩‍👩‍👧‍👦 ", count: 20)))
+        let words = try #require(SafeText(fitting: evil + String(repeating: "👩‍👩‍👧‍👦 ", count: 20)))
         try scene.act(.yellow, .say(words))
         #expect(scene.text(Scene.puma).contains("evil") && scene.text(Scene.puma).isHarmless)
     }

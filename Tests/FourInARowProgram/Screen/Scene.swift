@@ -48,8 +48,8 @@ struct Scene {
         return peer
     }
 
-    static func words(_ text: String) -> Words {
-        guard let words = Words(text) else { preconditionFailure("no words: \(text)") }
+    static func words(_ text: String) -> SafeText {
+        guard let words = SafeText(text) else { preconditionFailure("no words: \(text)") }
         return words
     }
 

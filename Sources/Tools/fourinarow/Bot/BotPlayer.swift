@@ -5,7 +5,7 @@ import NighCore
 ///
 /// `@unchecked Sendable`: confined to the lobby's loop, except for the bot, which is off the loop while it thinks.
 final class BotPlayer: @unchecked Sendable {
-    /// How the bot plays.
+    /// The settings of the bot's play.
     struct Settings: Sendable {
         var level: Int
         var seed: UInt64
@@ -33,7 +33,7 @@ final class BotPlayer: @unchecked Sendable {
     private var bot: Bot?
     private var view: LobbyView?
     private var search: TableSearch?
-    private var wish = TableWish.seat
+    private var role = TableRole.seat
     private var isWaiting = false
     private var gamesPlayed = 0
     private var isClosed = false
@@ -55,9 +55,9 @@ final class BotPlayer: @unchecked Sendable {
     }
 
     /// Plays at somebody else's table, or watches there. Call this once, on the loop.
-    func join(_ target: GameCommand.Target?, as wish: TableWish) {
-        self.wish = wish
-        search = TableSearch(target, wish)
+    func join(_ target: GameCommand.Target?, as role: TableRole) {
+        self.role = role
+        search = TableSearch(target, role)
         lobby.start { [weak self] in self?.lobbyChanged($0, $1) }
     }
 
@@ -75,10 +75,10 @@ final class BotPlayer: @unchecked Sendable {
         }
         callbacks.onChange(view)
         switch search?.next(for: view) {
-        case .join(let host): lobby.join(host, as: wish)
-        case .joinAddress(let address): lobby.join(at: address, as: wish)
+        case .join(let host): lobby.join(host, as: role)
+        case .joinAddress(let address): lobby.join(at: address, as: role)
         // Any of them will do: the bot plays with anybody.
-        case .ambiguous(_, let hosts): if let host = hosts.first { lobby.join(host, as: wish) }
+        case .ambiguous(_, let hosts): if let host = hosts.first { lobby.join(host, as: role) }
         case nil: break
         }
         scheduleMove()

@@ -2,7 +2,7 @@ import FourInARow
 
 /// A board in lines that are read aloud or printed.
 enum PlainBoard {
-    /// Returns the board, top row first, and what its letters mean.
+    /// Returns the board, top row first, and the meanings of its letters.
     static func lines(of game: Game) -> [String] {
         let rows = game.board.text.split(separator: "\n").map { row in
             row.map(String.init).joined(separator: " ")

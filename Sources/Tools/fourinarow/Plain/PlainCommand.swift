@@ -5,7 +5,7 @@ enum PlainCommand: Hashable {
     case drop(Column)
     case rematch
     case resign
-    case say(Words)
+    case say(SafeText)
     case board
     case tables
     case yes
@@ -21,7 +21,7 @@ enum PlainCommand: Hashable {
     /// Why a line is not a command, as a sentence.
     struct ParseError: Error, Hashable { let message: String }
 
-    /// What can be typed, one line for each command.
+    /// The help, with one line for each command.
     static let overview = [
         "1 to 7: drop a disc into that column, counted from the left",
         "b: print the board again",
@@ -54,8 +54,8 @@ enum PlainCommand: Hashable {
             self = .drop(column)
         case ("b", true): self = .board
         case ("c", false):
-            guard let words = Words(fitting: argument) else { throw Self.unknown(String(line)) }
-            self = .say(words)
+            guard let text = SafeText(fitting: argument) else { throw Self.unknown(String(line)) }
+            self = .say(text)
         case ("r", true): self = .rematch
         case ("x", true): self = .resign
         case ("y", true): self = .yes

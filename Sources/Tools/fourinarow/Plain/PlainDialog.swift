@@ -1,8 +1,8 @@
 import FourInARow
 import NighCore
 
-/// The game as lines, for screen readers and pipes: what to print for each event, and what a typed line asks for. A
-/// value without I/O.
+/// The game as lines, for screen readers and pipes: the lines to print for each event, and the requests in typed lines.
+/// A value without I/O.
 struct PlainDialog {
     /// The response to a typed line.
     struct Reply: Equatable {
@@ -33,7 +33,7 @@ struct PlainDialog {
 
     // MARK: Events
 
-    /// Returns the lines for what has happened.
+    /// Returns the lines for news.
     mutating func lines(for view: LobbyView, _ news: LobbyNews?) -> [String] {
         self.view = view
         var lines: [String] = []
@@ -64,7 +64,7 @@ struct PlainDialog {
                 }
             return [seat]
                 + (tableView.table.game.map { $0.moves.isEmpty ? [] : PlainBoard.lines(of: $0) } ?? [])
-        // What a player says is printed unchanged.
+        // Chat lines are printed unchanged.
         case .table(.said): return Sentences.sentence(for: news, in: view).map { [$0] } ?? []
         case .table(.ended):
             let board = view.place.tableView?.table.game.map(PlainBoard.lines) ?? []
@@ -116,7 +116,7 @@ struct PlainDialog {
             }
     }
 
-    /// Returns that the local player hosts a table, and its addresses as they become known.
+    /// Returns the lines about the local player's own table, with its addresses as they become known.
     private mutating func hostingLines() -> [String] {
         guard case .hosting(let tableView) = view.place else {
             isHosting = false
@@ -176,7 +176,7 @@ struct PlainDialog {
         case .drop(let column): Reply(requests: [.act(.move(column))])
         case .rematch: Reply(requests: [.act(.rematch)])
         case .resign: Reply(requests: [.act(.resign)])
-        case .say(let words): Reply(requests: [.act(.say(words))])
+        case .say(let text): Reply(requests: [.act(.say(text))])
         case .board:
             Reply(lines: view.place.tableView?.table.game.map(PlainBoard.lines) ?? ["There is no board yet."])
         case .tables: Reply(lines: tableLines)
@@ -207,11 +207,11 @@ struct PlainDialog {
         view.tables.isEmpty ? ["No tables are seen so far."] : view.tables.enumerated().map(tableLine)
     }
 
-    private func go(to number: Int, as wish: TableWish) -> Reply {
+    private func go(to number: Int, as role: TableRole) -> Reply {
         guard view.tables.indices.contains(number - 1) else {
             return Reply(lines: ["There is no table \(number)."] + tableLines)
         }
         let table = view.tables[number - 1]
-        return Reply(lines: ["Asking \(table.name)."], requests: [.join(table.id, wish)])
+        return Reply(lines: ["Asking \(table.name)."], requests: [.join(table.id, role)])
     }
 }

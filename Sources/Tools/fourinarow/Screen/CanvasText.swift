@@ -19,7 +19,8 @@ extension Canvas {
         write(fitting, at: CellPosition(column: end - fitting.columns, row: row), style)
     }
 
-    /// Writes keys with what they do. If they do not all fit, those that are kept come first, then the others in order.
+    /// Writes keys with their meanings. If they do not all fit, those that are kept come first, then the others in
+    /// order.
     mutating func write(keys: [KeyMeaning], column: Int, row: Int, within columns: Int) {
         let gap = 2
         var free = columns + gap
@@ -39,7 +40,7 @@ extension Canvas {
     }
 
     /// Writes sentences below each other, the newest last and bright, older ones dim. If they do not all fit, the last
-    /// lines are written; of a single row, the newest sentence takes what fits.
+    /// lines are written; in a single row, as much of the newest sentence as fits.
     mutating func write(
         notices: [String], column: Int, rows: Range<Int>, columns: Int, _ glyphs: Glyphs
     ) {
@@ -58,7 +59,7 @@ extension Canvas {
     }
 }
 
-/// A key, or several keys, with what they do.
+/// A key, or several keys, with their meaning.
 struct KeyMeaning: Hashable {
     var key: String
     var meaning: String

@@ -7,7 +7,7 @@ struct ChatLog: Hashable {
     struct Line: Hashable {
         var disc: Disc
         var speaker: String
-        var words: Words
+        var text: SafeText
         var moment: Moment
     }
 

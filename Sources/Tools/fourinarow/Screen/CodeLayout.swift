@@ -1,7 +1,7 @@
 import Guests
 import Terminal
 
-/// How much room a code for guests takes: its picture, and the lines with its address and with what it costs.
+/// The room that a code for guests takes: its picture, and the lines with its address and warning.
 struct CodeShape: Hashable {
     /// A line of the text.
     struct Line: Hashable {
@@ -39,7 +39,7 @@ struct CodeShape: Hashable {
     }
 }
 
-/// Where a code for guests is on the screen.
+/// The place of a code for guests on the screen.
 struct CodeLayout: Hashable {
     /// The area of the picture; nil if there is none, or no room for it.
     private(set) var picture: CellArea?
@@ -93,7 +93,8 @@ struct CodeLayout: Hashable {
         if lines.isEmpty { return nil }
     }
 
-    /// Returns what the code leaves of the panel beside the board; nil if that is too little for the players.
+    /// Returns the part of the panel beside the board that the code leaves free; nil if that is too little for the
+    /// players.
     func rest(of panel: CellArea) -> CellArea? {
         guard let picture, picture.origin.row >= panel.origin.row + 3 else { return nil }
         return CellArea(

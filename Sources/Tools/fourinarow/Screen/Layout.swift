@@ -1,11 +1,11 @@
 import FourInARow
 import Terminal
 
-/// Where everything is on a screen of one size.
+/// The places of everything on a screen of one size.
 ///
-/// A small terminal shows the board first, with a row of text above the keys. Each row more adds, in this order: a row
-/// for what is typed, the title, and more rows of text. Each column more adds to what stands beside the board. A code
-/// for guests takes the place beside the board, or else rows below it.
+/// A small terminal shows the board first, with a row of text above the keys. More rows add, in this order: the input
+/// line, the title, and more rows of text. More columns widen the panel beside the board. A code for guests takes the
+/// place beside the board, or else rows below it.
 struct Layout: Hashable {
     /// On a smaller terminal, only a sentence that says so is drawn.
     static let least = TerminalSize(
@@ -24,7 +24,7 @@ struct Layout: Hashable {
     /// The area that is drawn on, in the middle of the terminal.
     let frame: CellArea
     let board: BoardLayout
-    /// The area beside the board: who plays, and what they say. Nil on a narrow terminal.
+    /// The area beside the board, with the players and the chat; nil on a narrow terminal.
     let panel: CellArea?
     /// Where the code for guests is, if one is shown.
     let code: CodeLayout?
@@ -90,14 +90,14 @@ struct Layout: Hashable {
 
     // MARK: At a table
 
-    /// The row that says what the table is waiting for, with a blank row above it if there is room.
+    /// The row with the table's next step, with a blank row above it if there is room.
     var headlineRow: Int {
         let first = board.labelRow + 1
         return min(lineRow, code?.end ?? lineRow) - first >= 4 ? first + 1 : first
     }
     /// The most rows that the headline may take. It leaves fewer rows for the notices below.
     var mostHeadlines: Int { max(min(lineRow, code?.end ?? lineRow) - headlineRow, 1) }
-    /// Whether notices take the row for what is typed while nothing is typed there, because there is little room else.
+    /// Whether notices take the input line while it is empty, because there is little other room.
     var lendsLineRow: Bool { lineRow - headlineRow < 3 }
 
     // MARK: In the lobby
@@ -124,7 +124,7 @@ struct Layout: Hashable {
     }
 }
 
-/// How much room a board takes.
+/// The room that a board takes.
 enum BoardForm: Hashable {
     /// Cells of one row, without lines between the rows.
     case flat
@@ -149,7 +149,7 @@ enum BoardForm: Hashable {
     var size: TerminalSize { TerminalSize(columns: grid.columns, rows: grid.rows + 2) }
 }
 
-/// Where the cells of the board are.
+/// The places of the board's cells.
 struct BoardLayout: Hashable {
     /// The beginning of the row above the grid, where a disc waits to be dropped.
     let origin: CellPosition

@@ -2,7 +2,7 @@ import FourInARow
 import NighCore
 import Terminal
 
-/// Draws the tables nearby, and what the player can do about them.
+/// Draws the lobby: the tables nearby, notices, and keys.
 struct LobbyDrawing {
     let screen: Screen
     let layout: Layout
@@ -112,8 +112,8 @@ struct LobbyDrawing {
     }
 }
 
-/// Which details a row of the lobby shows beside the name of a table, and where each begins. A narrow terminal leaves
-/// out the ID first, then the transports, then the signal.
+/// The details that a row of the lobby shows beside the name of a table, each with its first column. A narrow terminal
+/// leaves out the ID first, then the transports, then the signal.
 private struct TableDetails {
     let width: Int
     let warning: Int

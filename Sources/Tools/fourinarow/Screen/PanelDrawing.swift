@@ -2,7 +2,7 @@ import FourInARow
 import NighCore
 import Terminal
 
-/// Draws the panel beside the board: who plays, over which transport, who watches, and what the players say.
+/// Draws the panel beside the board: the players with their transports, the watchers, and the chat.
 struct PanelDrawing {
     let screen: Screen
     let tableView: TableView
@@ -118,7 +118,7 @@ struct PanelDrawing {
         var lines: [(text: CellText, disc: Disc?, named: Int)] = []
         for line in screen.chat.lines.reversed() where lines.count < area.size.rows {
             let speaker = CellText(line.speaker).fitting(20, ending: glyphs.cut)
-            let wrapped = CellText("\(speaker.string): \(line.words)").lines(of: area.size.columns)
+            let wrapped = CellText("\(speaker.string): \(line.text)").lines(of: area.size.columns)
             let parts = wrapped.enumerated().map { index, text in
                 (text: text, disc: index == 0 ? line.disc : nil, named: speaker.columns + 1)
             }

@@ -8,7 +8,7 @@ enum Prompt {
     case leave
     /// How strong the bot should be.
     case level(Int)
-    /// What to say at the table.
+    /// A chat line for the table.
     case chat(LineEditor)
     /// No question: it shows all keys until one is pressed.
     case help

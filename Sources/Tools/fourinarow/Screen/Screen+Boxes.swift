@@ -16,8 +16,8 @@ extension Screen {
         case .chat, .help, nil:
             if isSeatOffered {
                 draw(["The seat is free. Do you want to play on?  y/n"], into: &canvas, layout)
-            } else if case .joining(let name, let wish) = view.place {
-                draw(joiningLines(name, wish), into: &canvas, layout)
+            } else if case .joining(let name, let role) = view.place {
+                draw(joiningLines(name, role), into: &canvas, layout)
             }
         }
     }
@@ -71,8 +71,8 @@ extension Screen {
         return ["How strong should the machine be?", "", numbers]
     }
 
-    private func joiningLines(_ name: String, _ wish: TableWish) -> [String] {
-        let what = wish == .seat ? "Asking \(name) for a seat" : "Going to watch at the table of \(name)"
+    private func joiningLines(_ name: String, _ role: TableRole) -> [String] {
+        let what = role == .seat ? "Asking \(name) for a seat" : "Going to watch at the table of \(name)"
         return ["\(what)\(glyphs.dots)", "Esc cancels"]
     }
 
@@ -115,7 +115,7 @@ extension Screen {
 
     private func draw(_ lines: [String], into canvas: inout Canvas, _ layout: Layout) {
         var texts = lines.flatMap { CellText($0).lines(of: layout.frame.size.columns - Self.boxColumns) }
-        // The last line says what to press.
+        // The last line names the key to press.
         let rows = layout.frame.size.rows - Self.boxRows
         if texts.count > rows {
             texts.replaceSubrange(rows - 2..<texts.count - 1, with: [CellText(glyphs.dots)])

@@ -2,17 +2,17 @@ import FourInARow
 import NighCore
 import Terminal
 
-// What keys and the mouse do: a few do the same everywhere, others depend on the current question, then on the current
+// Handles keys and the mouse. Some mean the same everywhere, others depend on the current question, then on the current
 // place.
 extension Screen {
-    /// Handles what the person has done on a terminal of this size, and returns what the person wants from the program.
+    /// Handles an input on a terminal of this size, and returns the person's requests to the program.
     mutating func handle(_ input: Input, size: TerminalSize, now: Moment) -> [UserRequest] {
         switch input {
         case .control("c"): return [.quit]
         case .control("z"): return [.suspend]
         default: break
         }
-        // Nobody should act on what they cannot see.
+        // On a terminal that is too small, the person sees nothing to act on.
         guard let layout = layout(size) else { return [] }
         if case .help = prompt {
             if input.isPress { prompt = nil }
@@ -106,7 +106,7 @@ extension Screen {
             return []
         case .key(.enter):
             prompt = nil
-            return Words(fitting: line.take()).map { [.act(.say($0))] } ?? []
+            return SafeText(fitting: line.take()).map { [.act(.say($0))] } ?? []
         default:
             if line.handle(input) { prompt = .chat(line) }
             return []
@@ -172,9 +172,9 @@ extension Screen {
         case .character("x"): if may(.resign, tableView, now) { prompt = .resign }
         case .character("r"): return may(.rematch, tableView, now) ? [.act(.rematch)] : []
         case .character("c"):
-            // Any words will do to find out whether there is somebody to read them.
-            if let words = Words("?"), may(.say(words), tableView, now) {
-                prompt = .chat(LineEditor(limit: Words.byteLimit))
+            // Any text shows whether somebody is there to read it.
+            if let text = SafeText("?"), may(.say(text), tableView, now) {
+                prompt = .chat(LineEditor(limit: SafeText.byteLimit))
             }
         default: return tableView.ownDisc == nil ? [] : handleOnBoard(input, previous, tableView, layout, now)
         }

@@ -2,11 +2,11 @@ import FourInARow
 import NighCore
 import Terminal
 
-/// What the person at the terminal sees of the game, and what the keys do. A value without I/O.
+/// The game on a terminal's screen, with its keys. A value without I/O.
 ///
-/// The program passes in what the lobby reports (`update`) and what the person does (`handle`), and does what `handle`
-/// returns. It paints `canvas` after each of these calls, and when the moment of `nextChange` has come. The screen
-/// requests nothing that the table would refuse.
+/// The program passes in reports of the lobby (`update`) and inputs of the person (`handle`), and carries out the
+/// requests that `handle` returns. It paints `canvas` after each of these calls, and when the moment of `nextChange`
+/// has come. The screen requests nothing that the table would refuse.
 struct Screen {
     private(set) var view: LobbyView
     let style: ScreenStyle
@@ -25,7 +25,7 @@ struct Screen {
     var answered: Set<PeerID> = []
     /// The code that lets a guest come to the local player's table, once there is one.
     private var code: GuestCode?
-    /// Whether the person wants to see the code; nil for as the seat is: the code is shown while that is free.
+    /// Whether the person wants to see the code; nil to show it while the seat is free.
     private var showsCode: Bool?
     /// The time that the session waits for somebody to come back.
     private var grace: Moment.Span?
@@ -140,18 +140,18 @@ struct Screen {
         case .table(.moved(let disc, let cell)):
             falling = style.animates ? FallingDisc(disc: disc, cell: cell, start: now) : nil
         case .table(.began): falling = nil
-        case .table(.said(let disc, let words)):
+        case .table(.said(let disc, let text)):
             guard let tableView else { return }
             let speaker = disc == tableView.ownDisc ? "you" : PlayerNames(view, tableView)[disc]
-            chat.add(ChatLog.Line(disc: disc, speaker: speaker, words: words, moment: now))
+            chat.add(ChatLog.Line(disc: disc, speaker: speaker, text: text, moment: now))
         case .linkLost(let person, let waiting):
             if person.id == tableView?.other?.id { grace = Moment.Span(waiting) }
         default: break
         }
     }
 
-    /// Returns whether a sentence announces this news. It does not where the screen shows the same for as long as it is
-    /// true.
+    /// Returns whether a sentence announces this news. It is not needed where the screen shows the news for as long as
+    /// it is true.
     private func needsSentence(_ news: LobbyNews) -> Bool {
         switch news {
         case .table(.said), .table(.ended), .table(.watched), .table(.seatOffered), .seatRequested: false

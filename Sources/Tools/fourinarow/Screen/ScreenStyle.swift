@@ -1,7 +1,7 @@
 import FourInARow
 import Terminal
 
-/// How a screen may look. The painter decides which colours there are.
+/// The look of a screen. The painter decides about its colours.
 struct ScreenStyle: Hashable {
     /// Whether the terminal shows more than ASCII.
     var isUnicode: Bool

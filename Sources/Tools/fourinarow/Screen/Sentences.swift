@@ -3,12 +3,12 @@ import NighCore
 import SessionArguments
 import Terminal
 
-/// The sentences that tell the person what has just happened.
+/// The sentences that announce news to the person.
 ///
 /// The screens and the plain text mode use them. Names and words of other peers are made harmless. This code only makes
 /// text, and shows no more of an error than its cause and advice.
 enum Sentences {
-    /// Returns the sentence for `news`, or nil if what is shown anyway says it. `view` is the state after the news.
+    /// Returns the sentence for `news`, or nil if the screen shows them anyway. `view` is the state after the news.
     static func sentence(for news: LobbyNews, in view: LobbyView) -> String? {
         text(for: news, view).map { CellText($0).string }
     }
@@ -33,7 +33,7 @@ enum Sentences {
     /// The mark of a guest in a browser, which people have to see.
     static let guestMark = "guest, not encrypted"
 
-    /// Why no code for phones can be shown.
+    /// The reason why no code for phones can be shown.
     static let noCode = "the code for phones is shown at your own table, if the game was started with --web"
 
     private static func text(for news: LobbyNews, _ view: LobbyView) -> String? {
@@ -86,7 +86,7 @@ enum Sentences {
 
     // MARK: Errors
 
-    /// Returns what went wrong and what helps, without the names that the program uses for it.
+    /// Returns the cause and the advice of an error, without the program's names for them.
     static func reason(_ error: NighError) -> String {
         let (cause, advice) = (cause(error), error.advice ?? first(error).advice)
         return advice.map { "\(cause); \($0)" } ?? cause
@@ -116,7 +116,7 @@ enum Sentences {
 
     private static func refusal(by name: String, _ error: NighError) -> String {
         switch first(error).cause {
-        case .declined(let words, _): words.isEmpty ? "\(name) said no" : "\(name) said no: \(words)"
+        case .declined(let reason, _): reason.isEmpty ? "\(name) said no" : "\(name) said no: \(reason)"
         case .peerLeft: "\(name) is not there any more"
         default: "could not get to the table of \(name): \(reason(error))"
         }

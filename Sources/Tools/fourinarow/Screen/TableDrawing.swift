@@ -2,7 +2,7 @@ import FourInARow
 import NighCore
 import Terminal
 
-/// Draws the current table: the board, what it is waiting for, and what was said.
+/// Draws the current table: the board, its next step, and the chat.
 struct TableDrawing {
     let screen: Screen
     let tableView: TableView
@@ -36,7 +36,7 @@ struct TableDrawing {
         if let code = screen.shownCode { drawCode(code, into: &canvas) }
     }
 
-    /// Draws the code for guests, the address below it, and what it costs.
+    /// Draws the code for guests, with its address and warning.
     private func drawCode(_ code: GuestCode, into canvas: inout Canvas) {
         guard let place = layout.code else { return }
         if let picture = place.picture {
@@ -58,8 +58,8 @@ struct TableDrawing {
         }
     }
 
-    /// Draws what is typed and the keys, and returns whether the row for what is typed is free. If that is the row of
-    /// the keys, what is typed comes first, then the keys of a question, then notices.
+    /// Draws the input line and the keys, and returns whether the row of the input line is free. If both share one row,
+    /// the input line comes first, then the keys of a question, then notices.
     private func drawLineAndKeys(into canvas: inout Canvas) -> Bool {
         let isOneRow = layout.lineRow == layout.footerRow
         if case .chat(let line) = screen.prompt {
@@ -83,7 +83,7 @@ struct TableDrawing {
     private var notices: [String] {
         let happened = screen.notices.visible(at: now).map { ($0.start, $0.text) }
         guard layout.panel == nil else { return happened.map(\.1) }
-        let said = screen.chat.lines.map { ($0.moment, "\($0.speaker): \($0.words)") }
+        let said = screen.chat.lines.map { ($0.moment, "\($0.speaker): \($0.text)") }
         return (happened + said).sorted { $0.0 < $1.0 }.map(\.1)
     }
 
@@ -91,7 +91,7 @@ struct TableDrawing {
         PanelDrawing(screen: screen, tableView: tableView, names: names, area: area)
     }
 
-    /// Draws who plays instead of the title, on a terminal without room for that beside the board.
+    /// Draws the players in place of the title, on a terminal without room for them beside the board.
     private func drawPlayers(into canvas: inout Canvas) {
         guard layout.hasTitle else { return }
         let half = layout.width / 2

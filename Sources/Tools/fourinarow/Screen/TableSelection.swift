@@ -1,7 +1,7 @@
 import FourInARow
 import NighCore
 
-/// Which of the tables nearby is chosen. The choice stays when other tables come and go.
+/// The chosen one of the tables nearby. The choice stays when other tables come and go.
 struct TableSelection {
     private var id: PeerID?
     private var index = 0

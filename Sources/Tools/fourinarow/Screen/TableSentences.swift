@@ -1,6 +1,6 @@
 import FourInARow
 
-/// The sentences about what happens at the current table.
+/// The sentences about news at the current table.
 struct TableSentences {
     private let names: PlayerNames
     private let own: Disc?
@@ -23,7 +23,7 @@ struct TableSentences {
             return "game \(number) begins: \(first)"
         case .moved: return nil
         case .ended(let ending): return text(for: ending)
-        case .said(let disc, let words): return "\(disc == own ? "you" : names[disc]): \(words)"
+        case .said(let disc, let text): return "\(disc == own ? "you" : names[disc]): \(text)"
         case .guestJoined(let name): return "\(name)\(mark) sits down"
         case .guestLeft(let name): return "\(name) left the table"
         case .resumed(let name):

@@ -1,12 +1,12 @@
 import FourInARow
 import NighCore
 
-/// What the person at the screen wants from the program.
+/// A request of the person at the screen to the program.
 enum UserRequest: Hashable {
     /// Open a table.
     case host
     /// Go to a table.
-    case join(PeerID, TableWish)
+    case join(PeerID, TableRole)
     /// Play against the bot.
     case playBot(level: Int)
     /// Let a peer sit down, or not.

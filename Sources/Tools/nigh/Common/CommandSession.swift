@@ -235,7 +235,7 @@ final class CommandSession: @unchecked Sendable {
     }
 
     /// The peers that a peer says it has a conversation with. Loop only.
-    func acquaintances(of peer: PeerID) -> [Acquaintance] { introductions.acquaintances(of: peer) }
+    func peers(reportedBy peer: PeerID) -> [ReportedPeer] { introductions.peers(reportedBy: peer) }
 
     /// Whether both this session and a connected peer are in the mesh. Loop only.
     func isInMesh(with peer: PeerID) -> Bool { introductions.isInMesh(with: peer) }

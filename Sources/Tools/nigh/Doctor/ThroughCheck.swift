@@ -58,13 +58,13 @@ struct ThroughCheck: Sendable {
         }
         let wanted = wanted
         // Name and path come in one message, if the peer there tells of paths.
-        let acquaintance = try await value(of: session) { session -> Acquaintance? in
+        let reported = try await value(of: session) { session -> ReportedPeer? in
             guard case .named(let text) = wanted else { return nil }
-            return PeerName(text).matching(session.acquaintances(of: carrier)) {
-                ($0.listing.advertisement.knownID, $0.listing.advertisement.shownName)
+            return PeerName(text).matching(session.peers(reportedBy: carrier)) {
+                ($0.report.advertisement.knownID, $0.report.advertisement.shownName)
             }.first
         }
-        guard let acquaintance else {
+        guard let reported else {
             return reporter.report(
                 Finding(
                     "peer.through", name, .fail, "it tells of no \(wanted)",
@@ -72,17 +72,17 @@ struct ThroughCheck: Sendable {
                         "connect the two first, both in one mesh, or both letting \(name) carry connections (--relays)"
                 ))
         }
-        let peer = acquaintance.listing.advertisement
-        reporter.report(finding(acquaintance, by: name))
-        reporter.report(try await common(acquaintance, session, name))
+        let peer = reported.report.advertisement
+        reporter.report(finding(reported, by: name))
+        reporter.report(try await common(reported, session, name))
         try await dialAddresses(of: peer.peer, session, reporter, name)
         reporter.report(try await carried(peer.peer, session, name))
     }
 
-    private func finding(_ acquaintance: Acquaintance, by name: String) -> Finding {
-        let peer = acquaintance.listing.advertisement
+    private func finding(_ reported: ReportedPeer, by name: String) -> Finding {
+        let peer = reported.report.advertisement
         let label = "\(peer.shownName) (\(peer.knownID.short))"
-        return switch acquaintance.path {
+        return switch reported.path {
         case .over(let scheme, _)?:
             Finding("peer.through", name, .pass, "is connected to \(label) over \(scheme)")
         case .interrupted?:
@@ -97,10 +97,10 @@ struct ThroughCheck: Sendable {
 
     /// Whether the wanted peer is reached over a transport that this machine has, too.
     private func common(
-        _ acquaintance: Acquaintance, _ session: CommandSession, _ name: String
+        _ reported: ReportedPeer, _ session: CommandSession, _ name: String
     ) async throws -> Finding {
         let checked = schemes.joined(separator: " and ")
-        guard case .over(let scheme, _)? = acquaintance.path, scheme != RelayAddress.scheme else {
+        guard case .over(let scheme, _)? = reported.path, scheme != RelayAddress.scheme else {
             return Finding(
                 "peer.common", "transports", .pass, "\(name) does not say what would be missing here")
         }

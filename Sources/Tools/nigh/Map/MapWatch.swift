@@ -206,14 +206,14 @@ extension CommandSession {
                 ConversationPath.over(scheme: $0, carrier: carrier(of: peer))
             }
             map.add(path ?? .interrupted, of: session.id, with: peer.id)
-            let acquaintances = acquaintances(of: peer.id)
-            for acquaintance in acquaintances {
-                let (listing, told) = (acquaintance.listing, acquaintance.listing.advertisement)
+            let reported = peers(reportedBy: peer.id)
+            for one in reported {
+                let (report, told) = (one.report, one.report.advertisement)
                 map.add(
-                    PeerMap.Node(id: told.peer, name: told.name.description, isMember: listing.isMesh))
-                map.add(acquaintance.path, of: peer.id, with: told.peer)
+                    PeerMap.Node(id: told.peer, name: told.name.description, isMember: report.isMesh))
+                map.add(one.path, of: peer.id, with: told.peer)
             }
-            if acquaintances.contains(where: \.listing.isMesh) {
+            if reported.contains(where: \.report.isMesh) {
                 for member in [session.id, peer.id] {
                     map.add(PeerMap.Node(id: member, name: "", isMember: true))
                 }

@@ -9,8 +9,8 @@ extension IntroductionRecord {
             Self.summary(
                 "here", presence.advertisement, presence.isMesh, "may be relayed", presence.acceptsRelays)
                 + (presence.wantsPaths ? ", asks for paths" : "")
-        case .member(let listing):
-            Self.summary("member", listing.advertisement, listing.isMesh, "relayed", listing.isCarried)
+        case .member(let report):
+            Self.summary("member", report.advertisement, report.isMesh, "relayed", report.isCarried)
         case .gone(let peer): "gone \(peer.short)"
         case .ask(let peer): "ask for \(peer.short)"
         case .introduction(let peer, let addresses, _):

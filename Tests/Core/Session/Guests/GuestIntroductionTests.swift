@@ -73,7 +73,7 @@ import Testing
                 Presence(
                     isMesh: true, acceptsRelays: true, nonce: 1, advertisement: advertisement(guest.id),
                     addresses: [])),
-            .member(Listing(isMesh: true, isCarried: true, advertisement: advertisement(stranger))),
+            .member(MemberReport(isMesh: true, isCarried: true, advertisement: advertisement(stranger))),
             .ask(member.id), .gone(member.id),
             .introduction(
                 stranger, addresses: [TransportAddress(scheme: "memory", value: "Member")], token: [1, 2]),
