@@ -31,7 +31,7 @@ open class GKSession: NSObject {
     private let mode: GKSessionMode
     private let identity = Identity.ephemeral()
 
-    /// What sending needs once the session has begun. A class, so that one reference is counted for each message.
+    /// The low-level session with its limits, for sending. A class, so that one reference is counted for each message.
     private final class Outlet: Sendable {
         let low: LowLevelSession
         let messageLimit: Int
@@ -276,7 +276,7 @@ open class GKSession: NSObject {
     private static let notConnected = GKSessionError(
         .notConnectedError, "one of the peers is not connected")
 
-    /// What is needed to send to a peer; nil if the text is no ID, or if the session was never available.
+    /// Returns the outlet and the peer's ID; nil if the text is no ID, or if the session was never available.
     private func way(to text: String) -> (Outlet, PeerID)? {
         outlet.withLock { way in
             guard let outlet = way.outlet else { return nil }

@@ -37,7 +37,7 @@ struct PeerTable {
     /// The name of a peer, if it is known.
     func name(of peer: String) -> String? { records[peer]?.name }
 
-    /// The state that the delegate was told last.
+    /// The state that was last reported to the delegate.
     func state(of peer: String) -> GKPeerConnectionState? { records[peer]?.state }
 
     /// The peers in a state, in the order of their IDs.

@@ -1,7 +1,7 @@
 import Foundation
 import Synchronization
 
-/// Lines on standard error, for what no delegate can be told.
+/// Lines on standard error, for events that no delegate gets.
 package enum Notice {
     private static let said = Mutex<Set<String>>([])
 

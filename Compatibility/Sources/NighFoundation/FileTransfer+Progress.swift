@@ -27,7 +27,7 @@ extension FileTransfer {
         progress.show(self.progress)
         Task(executorPreference: QueueExecutor(label: "nigh.foundation.progress")) {
             for await news in self.updates { progress.show(news) }
-            // What holds the transfer is no longer needed.
+            // The closure that retains the transfer is no longer needed.
             progress.steer(nil)
         }
         return progress

@@ -190,7 +190,7 @@ import Testing
         let host = Player("Puma", of: game, .server, over: .memory)
         let guest = Player("Lynx", of: game, .client, over: .memory)
         await guest.wait { $0.ids(.stateAvailable) == [host.id] }
-        // Nothing of this is told before this function waits.
+        // Nothing of this is reported before this function waits.
         guest.session.connect(toPeer: host.id, withTimeout: Player.patience)
         host.session.isAvailable = false
         await guest.wait { if case .failed(host.id, _)? = $0.news.last { true } else { false } }

@@ -63,7 +63,7 @@ import Testing
                 Data(repeating: UInt8(number), count: 2_000), toPeers: [host.id], with: .reliable)
         }
         guest.session.disconnectFromAllPeers()
-        // The main queue is busy until the connection has ended, so all of it is told at once.
+        // The main queue is busy until the connection has ended, so all of it is reported at once.
         while (try? host.session.send(Data(), toPeers: [guest.id], with: .reliable)) != nil { usleep(1_000) }
         await host.wait { $0.news.last == .state(guest.id, .stateDisconnected) }
         #expect(host.data(from: guest).map(\.first) == (0..<200).map { UInt8($0) })

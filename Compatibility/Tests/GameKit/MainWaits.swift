@@ -1,6 +1,6 @@
 import Dispatch
 
-/// Who waits on the main queue for a condition to hold.
+/// The tasks that wait on the main queue for a condition to hold.
 ///
 /// `@unchecked Sendable`: only its own methods touch what changes, and those run on the main queue.
 final class MainWaits: @unchecked Sendable {

@@ -1,7 +1,7 @@
 import GameKit
 import Testing
 
-/// What carries the sessions of a test.
+/// The network of a test's sessions.
 enum Wire: CaseIterable {
     case memory
     case tcp
@@ -15,9 +15,9 @@ enum Wire: CaseIterable {
     }
 }
 
-/// A session with its delegate and data handler, which note what they are told.
+/// A session with its delegate and data handler, which record their calls.
 @MainActor final class Player {
-    /// What a player was told.
+    /// A call of the delegate or of the data handler.
     enum News: Equatable {
         case state(String, GKPeerConnectionState)
         case request(String)
@@ -48,7 +48,7 @@ enum Wire: CaseIterable {
         session.isAvailable = true
     }
 
-    /// The states that the player was told of a peer.
+    /// The states of a peer that the session has reported, in order.
     func states(of peer: Player) -> [GKPeerConnectionState] {
         let id = peer.id
         return news.compactMap { if case .state(id, let state) = $0 { state } else { nil } }
@@ -65,7 +65,7 @@ enum Wire: CaseIterable {
     /// The peers in a state.
     func ids(_ state: GKPeerConnectionState) -> [String] { session.peers(with: state) as? [String] ?? [] }
 
-    /// Waits until the player was told what fulfils the condition; the suite's time limit ends a wait that does not.
+    /// Waits until the calls so far fulfil the condition; the suite's time limit ends longer waits.
     func wait(until condition: @escaping @MainActor (Player) -> Bool) async {
         await ears.wait { [unowned self] in condition(self) }
     }

@@ -1,8 +1,8 @@
 import MultipeerConnectivity
 import Testing
 
-/// A device as programs build it: a peer with a session, an advertiser and a browser. It keeps what its delegates are
-/// told.
+/// A device as programs build it: a peer with a session, an advertiser and a browser. It records the calls of its
+/// delegates.
 final class Device: NSObject, @unchecked Sendable {
     enum Event: Equatable {
         case state(MCPeerID, MCSessionState)
@@ -16,7 +16,7 @@ final class Device: NSObject, @unchecked Sendable {
         case resource(MCPeerID, String, Data?)
     }
 
-    /// What the device answers to an invitation.
+    /// The device's answer to an invitation.
     enum Answer {
         case accept
         case decline

@@ -27,7 +27,7 @@ final class Watched<Value>: @unchecked Sendable {
     /// Waits until the condition holds for the value. If the suite's time limit is reached before that, records an
     /// issue that tells the value.
     func wait(until isTrue: (Value) -> Bool) async {
-        // An earlier wait has told what was missing.
+        // An earlier wait has reported the failure.
         guard !Task.isCancelled else { return }
         await withTaskCancellationHandler {
             while !isTrue(value) {

@@ -1,6 +1,6 @@
 import NighCore
 
-/// What an advertiser is behind its `MCNearbyServiceAdvertiser`.
+/// The implementation of `MCNearbyServiceAdvertiser`.
 ///
 /// `@unchecked Sendable`: `owner` is set once, and everything that changes is confined to the control queue.
 final class AdvertiserCore: @unchecked Sendable {

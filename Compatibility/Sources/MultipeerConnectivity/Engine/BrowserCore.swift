@@ -1,6 +1,6 @@
 import NighCore
 
-/// What a browser is behind its `MCNearbyServiceBrowser`.
+/// The implementation of `MCNearbyServiceBrowser`.
 ///
 /// `@unchecked Sendable`: `owner` is set once, and everything that changes is confined to the control queue.
 final class BrowserCore: @unchecked Sendable {

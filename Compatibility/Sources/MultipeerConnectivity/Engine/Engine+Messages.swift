@@ -1,6 +1,6 @@
 import NighCore
 
-// What peers say, in the order in which they say it.
+// Messages of peers, handled in the order in which they were sent.
 extension Engine {
     func received(_ message: WireMessage, from id: PeerID) {
         switch message {

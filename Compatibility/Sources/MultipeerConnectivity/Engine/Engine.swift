@@ -31,11 +31,11 @@ final class Engine: @unchecked Sendable {
     var peers: [PeerID: EnginePeer] = [:]
     var advertisers: [AdvertiserCore] = []
     var browsers: [BrowserCore] = []
-    /// What sessions of this program want of peers, by number.
+    /// The attempts of this program's sessions to connect to peers, by number.
     var attempts: [UInt64: Attempt] = [:]
-    /// What peers want of this program.
+    /// The invitations of peers to this program.
     var invitations: [InvitationKey: IncomingInvitation] = [:]
-    /// Those that ask into a session that knows nothing of them yet.
+    /// Requests of peers to join a session that does not expect them yet.
     var parkedJoins: [ParkedJoin] = []
     var parkedStreams: [ParkedStream] = []
     /// The sessions that have a peer, or want one, here.

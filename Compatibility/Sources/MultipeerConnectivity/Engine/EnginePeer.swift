@@ -10,7 +10,7 @@ final class EnginePeer: @unchecked Sendable {
     var addresses: [TransportAddress] = []
     /// Where the peer says that it listens.
     var listening: [String] = []
-    /// What the peer advertises, without what this module adds.
+    /// The keys and values that the peer advertises, without those that this module adds.
     var info: [String: String]?
     var isVisible = false
 

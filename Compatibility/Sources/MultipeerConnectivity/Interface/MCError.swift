@@ -5,10 +5,10 @@ public let MCErrorDomain = "MCErrorDomain"
 ///
 /// It can be caught as `MCError`, as one of its codes (`catch MCError.notConnected`), and as `NSError`.
 public struct MCError: CustomNSError, Hashable, Error {
-    /// The same error as an object.
+    /// The error as an `NSError`.
     public let _nsError: NSError
 
-    /// Creates an error from an object of this module's domain.
+    /// Creates an error from an `NSError` of this module's domain.
     public init(_nsError error: NSError) {
         precondition(error.domain == MCErrorDomain)
         _nsError = error
@@ -19,7 +19,7 @@ public struct MCError: CustomNSError, Hashable, Error {
         _nsError = NSError(domain: MCErrorDomain, code: code.rawValue, userInfo: userInfo)
     }
 
-    /// What went wrong.
+    /// The cause of an error.
     public enum Code: Int, Sendable {
         /// Something else.
         case unknown = 0

@@ -34,7 +34,7 @@ open class MCSession: NSObject {
         Control.async { _ = core.disconnect() }
     }
 
-    /// What is told of everything that happens. It is not kept alive.
+    /// The object that is notified of the session's events. The session does not retain it.
     open var delegate: (any MCSessionDelegate)? {
         get { core.delegate }
         set { core.delegate = newValue }

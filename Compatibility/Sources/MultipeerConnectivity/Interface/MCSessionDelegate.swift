@@ -1,6 +1,6 @@
 import NighCompatibility
 
-/// What a session reports. All calls come one after the other on a queue of the session's own.
+/// Receives the events of a session. All calls come one after the other on a queue of the session's own.
 public protocol MCSessionDelegate: NSObjectProtocol {
     /// The session has another state with a peer.
     func session(_ session: MCSession, peer peerID: MCPeerID, didChange state: MCSessionState)
@@ -44,7 +44,7 @@ public protocol MCSessionDelegate: NSObjectProtocol {
         certificateHandler: ((Bool) -> Void)!)
 }
 
-// What Apple calls optional.
+// Defaults for the methods that are optional in Apple's protocol.
 extension MCSessionDelegate {
     /// Calls the method in the form of older programs.
     public func session(

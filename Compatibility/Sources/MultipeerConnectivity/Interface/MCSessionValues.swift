@@ -16,7 +16,7 @@ public enum MCSessionState: Int, Sendable {
     case connected = 2
 }
 
-/// What a session says about encryption. Every connection is encrypted whatever it says.
+/// A session's preference for encryption. Every connection is encrypted regardless of it.
 public enum MCEncryptionPreference: Int, Sendable {
     /// Encryption is welcome.
     case optional = 0

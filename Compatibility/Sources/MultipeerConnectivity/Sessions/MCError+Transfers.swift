@@ -9,10 +9,10 @@ extension MCError {
     /// The other side has given the transfer up.
     static let cancelledThere = MCError(.cancelled, "the other side has cancelled it")
 
-    /// What a side tells the other one if it ends a transfer for this reason.
+    /// The reason that the other side gets for `gone`.
     static let goneWords = "the peer is no longer connected"
 
-    /// What to say to the other side about a transfer that ends with this error.
+    /// Returns the reason that the other side gets for a transfer that ends with this error.
     static func words(for error: any Error) -> String {
         MCError.notConnected ~= error ? goneWords : "cancelled"
     }

@@ -2,14 +2,15 @@ import NighCompatibility
 import NighCore
 import Synchronization
 
-/// A file on its way to a peer. The program is told once: that the peer has the whole file, or why not.
+/// A file on its way to a peer. Calls `finish` once: when the peer has the whole file, or with the reason why it has
+/// not.
 final class OutgoingResource: Sendable {
     private struct State {
         var stream: ByteStream?
         var isOver = false
     }
 
-    /// What the receiver writes once it has written the file.
+    /// The byte that the receiver sends once it has written the file.
     static let receipt: UInt8 = 1
 
     private let file: ResourceFile

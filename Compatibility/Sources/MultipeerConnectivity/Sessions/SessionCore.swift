@@ -1,12 +1,12 @@
 import NighCore
 import Synchronization
 
-/// What a session is behind its `MCSession`.
+/// The implementation of `MCSession`.
 ///
 /// `@unchecked Sendable`: `owner` is set once, `members` has a lock, and everything else that changes is confined to
 /// the control queue.
 final class SessionCore: @unchecked Sendable {
-    /// What the session has with one peer.
+    /// The state of the session with one peer.
     ///
     /// `@unchecked Sendable`: confined to the control queue.
     final class Link: @unchecked Sendable {
@@ -68,7 +68,7 @@ final class SessionCore: @unchecked Sendable {
     private let connectingTime = NighMultipeer.settings.connectingTime / .seconds(1)
     private(set) var number: UInt64 = 0
     private var links: [PeerID: Link] = [:]
-    /// The peers of which other members have told, with the number of their session.
+    /// The peers that other members have named, with the numbers of their sessions.
     private var introduced: [PeerID: UInt64] = [:]
     /// Connected peers in the order in which they came.
     private let members = Mutex<[Member]>([])
@@ -264,7 +264,7 @@ final class SessionCore: @unchecked Sendable {
 
     /// An attempt has led nowhere.
     func failed(_ attempt: Attempt, in engine: Engine) {
-        // Another one may take its place among those of which members have told.
+        // Another named peer may take its place.
         if case .join(let session) = attempt.kind, introduced[attempt.peer] == session {
             introduced[attempt.peer] = nil
         }
@@ -315,10 +315,10 @@ final class SessionCore: @unchecked Sendable {
 
     // Nigh introduces the peers of a mesh by itself (NighIntroductions), which is of no use here. It connects all
     // sessions of Nigh that are connected to the same one. A peer of an engine may be in several of this program's
-    // sessions, or in none, and two of a session's peers may be connected already, for another session. So what has to
-    // be told is which sessions belong together, which is known only here.
+    // sessions, or in none, and two of a session's peers may be connected already, for another session. So members have
+    // to learn which sessions belong together, which is known only here.
 
-    /// Tells a new member of the others, and the others of it.
+    /// Names the other members to a new one, and the new one to them.
     private func tellMembers(of id: PeerID, _ new: Link) {
         let others = links.filter { $0.key != id && $0.value.isConnected && $0.value.engine === new.engine }
         guard !others.isEmpty else { return }
@@ -338,7 +338,7 @@ final class SessionCore: @unchecked Sendable {
         }
     }
 
-    /// A member tells of others.
+    /// A member names other members.
     func received(_ members: [WireMessage.Member], from id: PeerID, _ session: UInt64, in engine: Engine) {
         guard link(to: id, session: session) != nil else { return }
         for member in members where member.peer != local.known.id && links[member.peer] == nil {
@@ -374,7 +374,7 @@ final class SessionCore: @unchecked Sendable {
                 kind: .join(session: session), deadline: Date() + timeout, isReported: isReported))
     }
 
-    /// Whether a session of a peer may join: a member has told of it, or this program wants the same.
+    /// Whether a session of a peer may join: a member has named it, or this program joins that session, too.
     func expects(_ id: PeerID, session: UInt64, in engine: Engine) -> Bool {
         if let link = links[id] { return link.session == session }
         if introduced[id] == session { return true }

@@ -1,6 +1,6 @@
 import Synchronization
 
-/// What a stream of Foundation would find if it were read or written now.
+/// Whether a stream of Foundation is ready, at its end or failed at this moment.
 struct StreamView {
     /// Whether there are bytes to read, or room to write.
     var isReady = false
@@ -25,7 +25,7 @@ final class StreamEvents: @unchecked Sendable {
         /// Whether a call of the delegate is on its way.
         var isSignalled = false
         var status = Stream.Status.notOpen
-        /// The program has read or written since the delegate was told that it can, or something has changed.
+        /// Whether bytes or room have come, or the program has read or written, since the last `readyEvent`.
         var isNews = true
         var hasToldOpening = false
         var hasToldEnd = false
@@ -35,7 +35,7 @@ final class StreamEvents: @unchecked Sendable {
 
     private let lock = NSLock()
     private var state = State()
-    /// What the delegate is told when there is something to read, or room to write.
+    /// The event for bytes to read, or for room to write.
     private let readyEvent: Stream.Event
     private let view: @Sendable () -> StreamView
 
@@ -118,7 +118,7 @@ final class StreamEvents: @unchecked Sendable {
         signal()
     }
 
-    /// Has the delegate called soon, on a run loop that the stream is scheduled on, if there is something to tell.
+    /// Has the delegate called soon, on a run loop that the stream is scheduled on, if there is an event to report.
     private func signal() {
         let view = view()
         let places = lock.withLock { () -> [Place] in
@@ -134,7 +134,7 @@ final class StreamEvents: @unchecked Sendable {
         place.loop.add(timer, forMode: place.mode)
     }
 
-    /// Tells the delegate one thing, and comes back if there is more.
+    /// Reports one event to the delegate, and is called again if there is another.
     private func tell() {
         let view = view()
         let call = lock.withLock { () -> (any StreamDelegate, Stream, Stream.Event)? in
@@ -154,7 +154,7 @@ final class StreamEvents: @unchecked Sendable {
         signal()
     }
 
-    /// What the delegate has to be told next.
+    /// The next event for the delegate; nil if there is none.
     private func nextEvent(_ view: StreamView) -> Stream.Event? {
         guard state.status == .open, !state.hasToldEnd else { return nil }
         guard state.hasToldOpening else { return .openCompleted }

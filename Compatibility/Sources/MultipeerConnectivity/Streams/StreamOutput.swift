@@ -1,7 +1,7 @@
 import NighCore
 
-/// What the program has written to a stream and is not sent yet. The program fills it, on any thread, and a task
-/// empties it.
+/// A buffer of bytes that the program has written to a stream. The program fills it, on any thread, and a task sends
+/// them.
 ///
 /// `@unchecked Sendable`: the condition's lock protects everything.
 final class StreamOutput: @unchecked Sendable {

@@ -1,6 +1,6 @@
 import NighCore
 
-/// What one engine says to another, in messages of their conversation. All but data is decided on the control queue.
+/// A message from one engine to another, in their conversation. All but data is handled on the control queue.
 ///
 /// A message is a byte that says what it is, and its fields, numbers with the highest byte first. A session is named by
 /// a number that it draws, and draws anew after each `disconnect`, so that nothing old reaches it.

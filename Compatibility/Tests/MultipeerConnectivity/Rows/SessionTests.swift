@@ -164,7 +164,7 @@ import Testing
     }
 }
 
-/// What the delegate of a session was told.
+/// Records the states and messages that a session reports.
 final class Collector: NSObject, MCSessionDelegate, @unchecked Sendable {
     struct Record {
         var states: [MCSessionState] = []
