@@ -3,9 +3,9 @@ import Glibc
 import Measuring
 import NighLoop
 
-/// What one session with many peers has cost.
+/// The cost of one session with many peers.
 struct CrowdResult {
-    /// What a step has taken: time, and the host's processor time.
+    /// The duration of a step, and the host's processor time.
     struct Step {
         var time = Duration.zero
         var processor: UInt64 = 0
@@ -198,7 +198,7 @@ final class CrowdHost: @unchecked Sendable {
         private let moment = ContinuousClock.now
         private let processor = benchmark_processor()
 
-        /// What the step has taken until now.
+        /// The time and the processor time until now.
         var step: CrowdResult.Step {
             CrowdResult.Step(time: .now - moment, processor: benchmark_processor() - processor)
         }

@@ -4,7 +4,7 @@ import Glibc
 /// A running program whose results are read as they come, a line with a name and a number each. When released, it is
 /// ended and reaped.
 final class Child {
-    /// What it has reported so far.
+    /// The results that it has reported so far, by name.
     private(set) var results: [String: String] = [:]
     private(set) var hasEnded = false
 

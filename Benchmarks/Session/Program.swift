@@ -82,7 +82,7 @@ struct BenchmarkSetting: @unchecked Sendable {
     var transport: String {
         if isOverBluetooth { return "bluetooth:adapter=hci\(options.serves ? 1 : 0)" }
         if isOverNATS { return "nats:server=\(String(cString: options.broker))" }
-        // What finds peers, if that is the work. All else stays within this machine.
+        // Work that measures discovery chooses the means of mDNS. All other work stays within this machine.
         return options.work == BENCHMARK_FOUND
             ? "tcp:mdns=\(String(cString: options.way))" : "tcp:interface=lo,mdns=off"
     }

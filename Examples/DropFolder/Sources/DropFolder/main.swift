@@ -13,8 +13,8 @@ guard let folder = arguments.first else {
 let (files, arrivals) = (FileManager.default, folder + "/from others")
 try files.createDirectory(atPath: arrivals, withIntermediateDirectories: true)
 
-/// How a file looked, or a folder with all that is in it. If that differs, it has another content, or somebody is still
-/// writing it.
+/// How a file looked, or a folder with everything in it. If that differs, the content is another, or somebody still
+/// writes it.
 struct Look: Equatable {
     private var parts: [String: [Int]] = [:]
 
@@ -37,7 +37,7 @@ func looks() throws -> [String: Look] {
     return looks
 }
 
-/// What each peer was sent since the program started, so that nothing is sent twice if it comes again.
+/// The files that were sent to each peer since the program started, so that none is sent twice if it comes again.
 actor Deliveries {
     private var sent: [PeerID: [String: Look]] = [:]
 
@@ -51,8 +51,8 @@ actor Deliveries {
 
 let deliveries = Deliveries()
 
-/// Sends what is in the folder and was not sent to this peer, for as long as it is connected. What is
-/// there is sent once it looks the same for a second, so that it is not sent while somebody still copies it there.
+/// Sends the files in the folder that this peer did not get yet, for as long as it is connected. A file is sent once it
+/// looks the same for a second, so that it is not sent while somebody still copies it there.
 func serve(_ peer: Peer, in session: Session) async {
     var before: [String: Look] = [:]
     do {

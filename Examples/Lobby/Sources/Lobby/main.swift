@@ -7,7 +7,7 @@ import GameKit
 /// Both kinds of players: a session, its delegate, and the handler of its data.
 @MainActor class Player: NSObject, @MainActor GKSessionDelegate, @MainActor GKSessionDataReceiver {
     let session: GKSession
-    /// What to do once all connections have ended.
+    /// Runs once all connections have ended.
     private var leaving: (() -> Void)?
 
     init(_ name: String, _ mode: GKSessionMode) {
@@ -55,7 +55,7 @@ import GameKit
         print(error.localizedDescription)
     }
 
-    // What the two kinds do differently.
+    // The differences between the two kinds.
     func changed(_ peer: String, _ state: GKPeerConnectionState) {}
     func heard(_ text: String, from peer: String) {}
     func typed(_ line: String) {}
@@ -63,7 +63,7 @@ import GameKit
 
 final class Host: Player {
     private let seats: Int
-    /// Those who sit at the table, or were told to come.
+    /// The players who sit at the table, or who were accepted and are about to come.
     private var players: Set<String> = []
 
     init(_ name: String, seats: Int) {
