@@ -4,7 +4,7 @@ import NighCore
 public struct FileOffer: Sendable {
     /// The transfer, which waits for the answer.
     public let transfer: FileTransfer
-    /// What the peer's program has added to the offer: at most 4,096 bytes.
+    /// Data that the peer's program has added to the offer: at most 4,096 bytes.
     public let metadata: [UInt8]
 
     init(_ transfer: FileTransfer, metadata: [UInt8]) {
@@ -14,7 +14,7 @@ public struct FileOffer: Sendable {
 
     /// The peer that offers the files.
     public var peer: PeerID { transfer.peer }
-    /// What is offered. A folder stands before what is in it.
+    /// The files and folders that are offered. A folder stands before its content.
     public var items: [FileItem] { transfer.items }
     /// The number of bytes in all; nil if the peer does not know the size of a file.
     public var totalSize: Int? { transfer.progress.total }

@@ -1,7 +1,7 @@
 import NighCore
 
-/// What the two sides of a transfer say to each other on its stream. docs/reference/PROTOCOL.md describes the bytes: a
-/// kind, a length, and the bytes that have this length.
+/// A record that one side of a transfer sends to the other on its stream. docs/reference/PROTOCOL.md describes the
+/// bytes: a kind, a length, and the bytes that have this length.
 ///
 /// A decoded record is well formed; `OutgoingFiles` and `IncomingFiles` decide whether it is allowed now.
 package enum FileRecord: Equatable {
@@ -289,7 +289,7 @@ package enum FileVersion: UInt8, Sendable {
 
 /// Cuts the bytes of a stream into records and the bytes of files.
 package struct RecordCutter {
-    /// What the bytes contain next.
+    /// The next part of the bytes.
     package enum Part {
         case record(FileRecord)
         /// Bytes of a file, in place.

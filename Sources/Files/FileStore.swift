@@ -1,6 +1,6 @@
 import NighCore
 
-/// Where the files of one offer are received. Used on one thread, which may block.
+/// The place where the files of one offer are received. Used on one thread, which may block.
 package protocol FileStore: AnyObject {
     /// The number of free bytes; nil if that is unknown.
     var room: Int? { get }
@@ -11,15 +11,15 @@ package protocol FileStore: AnyObject {
     /// Finds or creates the place of one item. A folder that was opened stays: the sender learns that it is there.
     func open(_ index: Int) throws(FileFailure) -> StoredItem
 
-    /// Creates a new place for a file of which `open` has returned that it was kept: the sender has another one now.
+    /// Creates a new part for a file that `open` has returned as kept: the sender has another one now.
     func openAnew(_ index: Int) throws(FileFailure) -> any StoredPart
 
-    /// The sender knows that all items are kept: removes what only resuming would have needed. Items that were not kept
-    /// stay to be resumed.
+    /// Removes the data that only resuming would have needed, once the sender knows which items are kept. Items that
+    /// were not kept stay to be resumed.
     func finish()
 }
 
-/// What the receiver has of one item.
+/// The state of one item at the receiver.
 package enum StoredItem {
     /// The folder exists.
     case folder

@@ -9,7 +9,7 @@ import Synchronization
 public final class FileTransfer: Sendable {
     /// The peer at the other end.
     public let peer: PeerID
-    /// The identity that the peer acts for. What was left of a transfer belongs to it: the peer that continues may be
+    /// The identity that the peer acts for. An unfinished transfer belongs to it: the peer that continues may be
     /// another program of the same person.
     package let identity: PeerID
     let peerLabel: String
@@ -19,10 +19,10 @@ public final class FileTransfer: Sendable {
     /// Has the run look at `commands`.
     private let wake: @Sendable () -> Void
 
-    /// Gets what became of one item.
+    /// Gets the result for one item.
     package typealias ResultHandler = @Sendable (FileResult) -> Void
 
-    /// What the program wants of the transfer.
+    /// A command of the program to the transfer.
     enum Command: Sendable {
         case accept(@Sendable () throws(FileFailure) -> any FileStore, atMost: Int, onResult: ResultHandler?)
         /// Some time has passed.
@@ -53,9 +53,9 @@ public final class FileTransfer: Sendable {
     /// How it ended.
     private struct Ending {
         let result: Result<Void, NighError>
-        /// Of each item.
+        /// The outcome of each item.
         let outcomes: [ItemOutcome]
-        /// Why all items ended of which nothing else is known.
+        /// The reason for items that have no outcome of their own.
         let error: NighError?
     }
 
@@ -72,7 +72,7 @@ public final class FileTransfer: Sendable {
         state = Mutex(State(items: items))
     }
 
-    /// What is transferred.
+    /// The files and folders that are transferred.
     public var items: [FileItem] { state.withLock { $0.items } }
 
     var isUnderway: Bool { state.withLock { $0.isUnderway && $0.ending == nil } }
@@ -98,15 +98,15 @@ public final class FileTransfer: Sendable {
         return stream
     }
 
-    /// What became of each item, in the order of `items`; empty until the transfer has ended.
+    /// The result for each item, in the order of `items`; empty until the transfer has ended.
     public var results: [FileResult] {
         let (items, ending) = state.withLock { ($0.items, $0.ending) }
         guard let ending else { return [] }
         return zip(items, ending.outcomes).map { result(of: $0, $1, ending.error) }
     }
 
-    /// Waits for the end. Fails if a file did not arrive; `results` says what became of the others. If the task is
-    /// cancelled, it fails with `cancelled` at once, and the transfer goes on: `cancel` ends it.
+    /// Waits for the end. Fails if a file did not arrive; `results` has the others, too. If the task is cancelled, it
+    /// fails with `cancelled` at once, and the transfer goes on: `cancel` ends it.
     @discardableResult
     public func finish() async throws(NighError) -> [FileResult] {
         let number = state.withLock { state in

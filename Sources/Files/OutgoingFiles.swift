@@ -195,7 +195,7 @@ package final class OutgoingFiles: TransferSide {
         throw .malformed("a record of files comes out of turn")
     }
 
-    /// The sizes and hashes of the files that were sent whole, and of which it is not known what became.
+    /// The sizes and hashes of the files that were sent whole and have no outcome yet.
     private var sent: [Int: (size: Int, hash: [UInt8])] = [:]
 
     /// How many bytes of an item the receiver can have at most: those that were sent or compared.
@@ -224,7 +224,7 @@ package final class OutgoingFiles: TransferSide {
         reportCounts[index] = nil
     }
 
-    /// Adds to what the receiver has said of an item.
+    /// Adds to the receiver's report on an item.
     private func report(
         _ index: Int, _ change: (Report) throws(WireError) -> Void
     ) throws(WireError) {
@@ -256,7 +256,7 @@ package final class OutgoingFiles: TransferSide {
         reports.append(report)
     }
 
-    /// How often the receiver has reported on each item of which it is not known what became.
+    /// How often the receiver has reported on each item that has no outcome yet.
     private var reportCounts: [Int: Int] = [:]
 
     /// The most items whose reports wait.

@@ -74,7 +74,7 @@ final class PartFile: StoredPart {
 
     private func failedWriting() -> FileFailure {
         let failure = FileFailure.system("writing \(part.folder.path(of: key))")
-        // What was written of the last bytes is there as well. If another program has shortened the file, its lease is
+        // A part of the last bytes may have been written. If another program has shortened the file, its lease is
         // broken, and the file is read again at its end.
         if let status = file.status { count = max(count, Int(status.st_size)) }
         return failure

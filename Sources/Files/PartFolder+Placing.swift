@@ -65,7 +65,7 @@ extension PartFolder {
         }
         for name in candidates {
             let final = Final(folder: outer.folder, path: outer.path(of: name))
-            // What is in an offered folder came with it, and is not there to be replaced.
+            // The content of an offered folder came with it, and is not there to be replaced.
             if replacing, names.count < 2 {
                 guard outer.folder.isReplaceable(name) else { continue }
                 try replace(name, in: final, with: file, key)

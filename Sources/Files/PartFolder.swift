@@ -1,7 +1,7 @@
 import Glibc
 import NighCore
 
-/// The folder `NAME.part`, which holds what is incomplete of one offered file or folder: a note, and the data of each
+/// The folder `NAME.part`, which holds the incomplete part of one offered file or folder: a note, and the data of each
 /// file that is not whole yet.
 final class PartFolder {
     /// The name that the whole file or folder is to get.
@@ -15,7 +15,7 @@ final class PartFolder {
     /// The folder that everything is received into.
     let destination: OpenFolder
 
-    /// A transfer leaves no trace of what never had any bytes.
+    /// A transfer leaves no trace of files that never had any bytes.
     deinit { if isEmpty { remove() } }
 
     private init(_ place: Place, _ folder: OpenFolder, _ note: TransferNote) {
@@ -35,7 +35,7 @@ final class PartFolder {
         var name: SafeFileName { base.numbered(number) }
     }
 
-    /// Opens what an earlier transfer left. Returns nil if it left nothing there, or if it is in use.
+    /// Opens the folder of an earlier transfer. Returns nil if there is none, or if it is in use.
     static func open(_ place: Place, sender: PeerID, name: String) throws(FileFailure) -> PartFolder? {
         guard let folder = try ownFolder(place.name.part, in: place.destination),
             let note = try TransferNote.open(in: folder), note.content.header.sender == sender,
