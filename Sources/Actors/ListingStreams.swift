@@ -18,7 +18,7 @@ final class ListingInput: @unchecked Sendable {
     }
 
     func proceed() {
-        // This side tells the peer in a stream of its own.
+        // This side lists its actors in a stream of its own.
         stream.finish()
         while let system {
             switch stream.poll() {
@@ -41,13 +41,13 @@ final class ListingInput: @unchecked Sendable {
     }
 }
 
-/// Tells a peer which actors there are, on the loop.
+/// Lists this side's actors to a peer, on the loop.
 ///
 /// `@unchecked Sendable`: used on the loop only.
 final class ListingOutput: @unchecked Sendable {
     private let stream: ByteStream
     private let loop: any EventLoop
-    /// The contracts of the actors that the peer is to know of, and of those that it was told of, by their names.
+    /// The contracts of the actors that the peer is to know, and of those that were listed to it, by their names.
     private var wanted: [String: ActorContract] = [:]
     private var told: [String: ActorContract] = [:]
     private var unwritten: ByteSlice?

@@ -87,8 +87,9 @@ extension Session {
     ///
     /// - Parameters:
     ///   - name: 1 to 63 bytes without control characters.
-    ///   - context: Up to 1,024 bytes that the other members' programs get, for instance to decide whom they accept.
-    ///   - admitting: Whom this session accepts as members.
+    ///   - context: Up to 1,024 bytes that the other members' programs get, for instance to decide whether they accept
+    ///     this session.
+    ///   - admitting: The members that this session accepts.
     public nonisolated(nonsending) func join(
         _ name: String, context: [UInt8] = [], admitting: GroupAdmission = .everyone
     ) async throws(NighError) -> Group {

@@ -12,10 +12,10 @@ public struct SessionSettings: Sendable {
     /// The way in which sessions are connected: pairs that have invited each other, or all with all.
     public var topology = Topology.pairs
     /// In a mesh: the peers with which the session is connected without a question to its program, because another
-    /// member introduces them, or by ``connectsAutomatically``. Others are declined. About a peer that invites without
-    /// an introduction, a program that does not connect automatically is asked as in other topologies.
+    /// member introduces them, or by ``connectsAutomatically``. Others are declined. If the program does not connect
+    /// automatically, it is asked about a peer that invites without an introduction, as in other topologies.
     public var meshMembers = MeshAdmission.everyone
-    /// For whom the session carries connections that these cannot have directly, and whom it lets do that for it.
+    /// The connections that the session relays between peers that cannot reach each other, and those relayed to it.
     public var relays = RelaySettings()
     /// Whether the session connects to every peer from the start; see ``Session/connectsAutomatically``.
     public var connectsAutomatically = false
@@ -33,8 +33,8 @@ public struct SessionSettings: Sendable {
     public var page: WebPage?
     /// Which files the session accepts.
     public var files = FileAcceptance.none
-    /// Whether ``Peer/sendUnreliably(bytes:replacing:)`` may send beside the link, as packets that nothing delays,
-    /// where the transport and the peer can do that. ``Peer/hasDatagrams`` says whether it does.
+    /// Whether ``Peer/sendUnreliably(bytes:replacing:)`` may send datagrams, which nothing delays, where the transport
+    /// and the peer can do that. ``Peer/hasDatagrams`` says whether it does.
     public var datagrams = true
     /// Plugin files to load transports from, besides those in the plugin folders. A program can load plugins only if it
     /// is linked to the product `NighShared`.
