@@ -166,21 +166,21 @@ import Testing
 
 /// Records the states and messages that a session reports.
 final class Collector: NSObject, MCSessionDelegate, @unchecked Sendable {
-    struct Record {
+    struct Received {
         var states: [MCSessionState] = []
         var messages: [Data] = []
     }
 
-    private let record = Watched(Record(), of: "A session's delegate")
+    private let received = Watched(Received(), of: "A session's delegate")
 
-    func wait(until isTrue: (Record) -> Bool) async { await record.wait(until: isTrue) }
+    func wait(until isTrue: (Received) -> Bool) async { await received.wait(until: isTrue) }
 
     func session(_ session: MCSession, peer peerID: MCPeerID, didChange state: MCSessionState) {
-        record.change { $0.states.append(state) }
+        received.change { $0.states.append(state) }
     }
 
     func session(_ session: MCSession, didReceive data: Data, fromPeer peerID: MCPeerID) {
-        record.change { $0.messages.append(data) }
+        received.change { $0.messages.append(data) }
     }
 
     func session(
