@@ -8,7 +8,7 @@ import PackageDescription
 // The modules with Apple's names are in Swift 5 mode, where a data race that Swift 6 mode refuses is a warning. If a
 // module in Swift 6 mode has a class that is not Sendable, the compiler warns even programs with `@preconcurrency
 // import`. With Apple's own frameworks it does not.
-let modeOfApples: [SwiftSetting] = [.swiftLanguageMode(.v5), .enableUpcomingFeature("StrictConcurrency")]
+let appleSettings: [SwiftSetting] = [.swiftLanguageMode(.v5), .enableUpcomingFeature("StrictConcurrency")]
 
 let package = Package(
     name: "NighCompatibility",
@@ -24,7 +24,7 @@ let package = Package(
         .target(
             name: "GameKit",
             dependencies: ["NighCompatibility", .product(name: "NighShared", package: "Nigh")],
-            swiftSettings: modeOfApples
+            swiftSettings: appleSettings
         ),
         .testTarget(name: "GameKitTests", dependencies: ["GameKit"], path: "Tests/GameKit"),
         .target(
@@ -39,7 +39,7 @@ let package = Package(
             dependencies: [
                 "CMultipeerConnectivity", "NighCompatibility", .product(name: "NighShared", package: "Nigh"),
             ],
-            swiftSettings: modeOfApples),
+            swiftSettings: appleSettings),
         .testTarget(
             name: "MultipeerConnectivityTests", dependencies: ["MultipeerConnectivity"],
             path: "Tests/MultipeerConnectivity"),

@@ -259,7 +259,7 @@ open class GKSession: NSObject {
         if peers.count == 1 {
             guard let text = peers[0] as? String else { throw Self.nothingToSend }
             // Whether it is connected, sending finds out.
-            guard let (outlet, peer) = way(to: text) else { throw Self.notConnected }
+            guard let (outlet, peer) = recipient(text) else { throw Self.notConnected }
             return try send(data, to: CollectionOfOne(peer), mode, outlet)
         }
         guard let texts = peers as? [String] else { throw Self.nothingToSend }
@@ -277,12 +277,12 @@ open class GKSession: NSObject {
         .notConnectedError, "one of the peers is not connected")
 
     /// Returns the outlet and the peer's ID; nil if the text is no ID, or if the session was never available.
-    private func way(to text: String) -> (Outlet, PeerID)? {
-        outlet.withLock { way in
-            guard let outlet = way.outlet else { return nil }
-            if let id = way.id, way.text == text { return (outlet, id) }
+    private func recipient(_ text: String) -> (Outlet, PeerID)? {
+        outlet.withLock { last in
+            guard let outlet = last.outlet else { return nil }
+            if let id = last.id, last.text == text { return (outlet, id) }
             guard let id = PeerID(text) else { return nil }
-            (way.text, way.id) = (text, id)
+            (last.text, last.id) = (text, id)
             return (outlet, id)
         }
     }

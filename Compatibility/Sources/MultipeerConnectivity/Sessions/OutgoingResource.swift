@@ -45,7 +45,7 @@ final class OutgoingResource: Sendable {
                 }
                 if isOver {
                     transfers.remove(number)
-                    return stream.cancel(because: MCError.words(for: MCError.cancelledHere))
+                    return stream.cancel(because: MCError.reason(for: MCError.cancelledHere))
                 }
                 Task(executorPreference: QueueExecutor(label: "nigh.multipeer.resource")) { [self] in
                     await send(header, on: stream)
@@ -81,7 +81,7 @@ final class OutgoingResource: Sendable {
             return (!state.isOver, state.stream)
         }
         guard isFirst else { return }
-        if let error { stream?.cancel(because: MCError.words(for: error)) }
+        if let error { stream?.cancel(because: MCError.reason(for: error)) }
         finish(error)
     }
 }

@@ -229,7 +229,7 @@ final class SessionCore: @unchecked Sendable {
         guard link.isAccepted, link.peerIsReady, !link.isConnected else { return }
         link.isConnected = true
         setMember(id, Member(id, link, sessions(link.session)), link.peerID)
-        tellMembers(of: id, link)
+        exchangeMembers(with: id, link)
         link.engine.reconsiderStreams(of: self)
     }
 
@@ -319,7 +319,7 @@ final class SessionCore: @unchecked Sendable {
     // to learn which sessions belong together, which is known only here.
 
     /// Names the other members to a new one, and the new one to them.
-    private func tellMembers(of id: PeerID, _ new: Link) {
+    private func exchangeMembers(with id: PeerID, _ new: Link) {
         let others = links.filter { $0.key != id && $0.value.isConnected && $0.value.engine === new.engine }
         guard !others.isEmpty else { return }
         func member(_ id: PeerID, _ link: Link) -> WireMessage.Member {

@@ -79,7 +79,7 @@ final class StreamOutput: @unchecked Sendable {
             if condition.withLock({ error == nil }) {
                 stream.finish()
             } else {
-                stream.cancelWriting(because: MCError.goneWords)
+                stream.cancelWriting(because: MCError.goneReason)
             }
         } catch {
             fail(MCError(.notConnected, "\(error)"))
