@@ -42,7 +42,7 @@ import GameKit
     func receiveData(
         _ data: Data, fromPeer peer: String, inSession session: GKSession, context: UnsafeMutableRawPointer?
     ) {
-        heard(String(decoding: data, as: UTF8.self), from: peer)
+        received(String(decoding: data, as: UTF8.self), from: peer)
     }
 
     func session(_ session: GKSession, didReceiveConnectionRequestFromPeer peer: String) {
@@ -57,7 +57,7 @@ import GameKit
 
     // The differences between the two kinds.
     func changed(_ peer: String, _ state: GKPeerConnectionState) {}
-    func heard(_ text: String, from peer: String) {}
+    func received(_ text: String, from peer: String) {}
     func typed(_ line: String) {}
 }
 
@@ -86,12 +86,12 @@ final class Host: Player {
     override func changed(_ peer: String, _ state: GKPeerConnectionState) {
         guard state == .stateConnected || state == .stateDisconnected else { return }
         if state == .stateDisconnected { players.remove(peer) }
-        let news = "at the table: \(players.map(name).sorted().joined(separator: ", "))"
-        print(news)
-        say(news)
+        let seating = "at the table: \(players.map(name).sorted().joined(separator: ", "))"
+        print(seating)
+        say(seating)
     }
 
-    override func heard(_ text: String, from peer: String) {
+    override func received(_ text: String, from peer: String) {
         print("\(name(peer)): \(text)")
         say("\(name(peer)): \(text)")
     }
@@ -137,7 +137,7 @@ final class Guest: Player {
         list()
     }
 
-    override func heard(_ text: String, from peer: String) { print(text) }
+    override func received(_ text: String, from peer: String) { print(text) }
 
     override func typed(_ line: String) {
         if table != nil { return say(line) }
