@@ -171,8 +171,8 @@ package final class FolderStore: FileStore {
     }
 
     private func openPart(of top: Int, _ number: Int) throws(FileFailure) -> PartFolder? {
-        let place = PartFolder.Place(destination: destination, base: base(of: top), number: number)
-        return try PartFolder.open(place, sender: sender, name: name(of: top))
+        let location = PartFolder.Location(destination: destination, base: base(of: top), number: number)
+        return try PartFolder.open(location, sender: sender, name: name(of: top))
     }
 
     private func use(_ part: PartFolder, for top: Int) {
@@ -214,12 +214,12 @@ package final class FolderStore: FileStore {
         let base = base(of: top)
         let isFile = tops[top].isFile
         for number in SafeFileName.numbers {
-            let place = PartFolder.Place(destination: destination, base: base, number: number)
-            let name = place.name
+            let location = PartFolder.Location(destination: destination, base: base, number: number)
+            let name = location.name
             let isTaken =
                 replaces && isFile ? !destination.isReplaceable(name.text) : destination.has(name.text)
             guard !isTaken else { continue }
-            if let part = try PartFolder.create(place, sender: sender, name: self.name(of: top)) {
+            if let part = try PartFolder.create(location, sender: sender, name: self.name(of: top)) {
                 return part
             }
         }

@@ -54,9 +54,9 @@ package final class ReceivingFolder: Sendable {
     /// Removes the data of an unfinished transfer. The files that are whole and have their names stay. Throws if the
     /// transfer is being continued.
     package func remove(_ transfer: UnfinishedTransfer) throws(FileFailure) {
-        let place = PartFolder.Place(
+        let location = PartFolder.Location(
             destination: folder, base: SafeFileName(keeping: String(transfer.part.dropLast(5))), number: 1)
-        guard let part = try PartFolder.open(place, sender: transfer.sender, name: transfer.name) else {
+        guard let part = try PartFolder.open(location, sender: transfer.sender, name: transfer.name) else {
             guard folder.has(transfer.part) else { return }
             throw FileFailure("\(transfer.path) is in use, and stays")
         }
