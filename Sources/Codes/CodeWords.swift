@@ -7,9 +7,9 @@ enum CodeWords {
     static let bits = 11
 
     /// Returns the index of a word by its first four letters or more; nil if it is none.
-    static func place(of text: some StringProtocol) -> Int? {
+    static func index(of text: some StringProtocol) -> Int? {
         let word = text.lowercased()
-        if let place = all.firstIndex(of: Substring(word)) { return place }
+        if let index = all.firstIndex(of: Substring(word)) { return index }
         return word.count < 4 ? nil : all.firstIndex { $0.hasPrefix(word) }
     }
 

@@ -35,8 +35,8 @@ package struct OneTimeCode: Hashable, Sendable, CustomStringConvertible {
         guard parts.count == 1 + Self.wordCount else { throw .wrongCount(parts.count - 1) }
         var words: [Int] = []
         for part in parts.dropFirst() {
-            guard let place = CodeWords.place(of: part) else { throw .unknownWord(String(part)) }
-            words.append(place)
+            guard let index = CodeWords.index(of: part) else { throw .unknownWord(String(part)) }
+            words.append(index)
         }
         self.init(number: number, words: words)
     }

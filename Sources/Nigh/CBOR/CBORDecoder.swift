@@ -1,7 +1,7 @@
 import FoundationEssentials
 
 /// Decodes one value of a tape.
-final class CBORDecoder: CBORPlace, Decoder, SingleValueDecodingContainer {
+final class CBORDecoder: CBORPathNode, Decoder, SingleValueDecodingContainer {
     fileprivate let tape: CBORTape
     fileprivate let index: Int
 

@@ -5,7 +5,7 @@ import Glibc
 /// A value in a container is complete when the call that encodes it returns, so it is written to the same output. The
 /// program may fill a container from `nestedContainer` or `superEncoder` at any time until the value around it ends. So
 /// such a container has an output of its own, which is inserted at the end.
-final class CBOREncoder: CBORPlace, Encoder, SingleValueEncodingContainer {
+final class CBOREncoder: CBORPathNode, Encoder, SingleValueEncodingContainer {
     private enum Content { case nothing, single, array, map }
 
     fileprivate let output: CBOROutput
