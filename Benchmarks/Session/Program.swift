@@ -52,7 +52,7 @@ enum Program {
 
     /// Whether the word of `--way` means something. If it does not, this program must not do something else instead.
     private static func isKnown(_ word: Substring, to work: benchmark_work) -> Bool {
-        // There the way says by what a service is found.
+        // There `--way` chooses the means of mDNS.
         if work == BENCHMARK_FOUND { return true }
         let others = [
             "tls", "bluetooth", "nats", "beside", "packets", "channel", "bytes", "mirrored", "questions",

@@ -40,8 +40,8 @@ public struct FileOffer: Sendable {
     /// Takes the files into a store, which is made on the thread of the transfer.
     ///
     /// - Parameters:
-    ///   - mostBytes: the most bytes that a file may have whose size the peer does not know.
-    ///   - onResult: gets what became of each item, as soon as that is known, on the thread of the transfer.
+    ///   - mostBytes: the most bytes of a file whose size the peer does not know.
+    ///   - onResult: gets the result for each item, as soon as it is known, on the thread of the transfer.
     package func accept(
         atMost mostBytes: Int = .max, onResult: FileTransfer.ResultHandler? = nil,
         _ makeStore: @escaping @Sendable () throws(FileFailure) -> any FileStore

@@ -25,7 +25,7 @@ package enum StoredItem {
     case folder
     /// The whole file was kept in an earlier transfer of the same offer, under this path and with this hash.
     case kept(path: String, hash: [UInt8])
-    /// This much of the file, or nothing yet.
+    /// A part of the file, which may be empty.
     case part(any StoredPart)
 }
 
@@ -34,8 +34,8 @@ package protocol StoredPart: AnyObject {
     /// The number of bytes that are there.
     var count: Int { get }
 
-    /// Whether no other program can have changed what was written. Must be read from time to time: another program that
-    /// opens the file waits for that.
+    /// Whether no other program can have changed the written bytes. Must be read from time to time: another program
+    /// that opens the file waits for that.
     var isUntouched: Bool { get }
 
     /// Reads bytes that begin at `offset`. Returns how many; fewer than there is room for only at the end.
@@ -44,14 +44,14 @@ package protocol StoredPart: AnyObject {
     /// Writes bytes that begin at `offset`, which is at most `count`.
     func write(_ bytes: UnsafeRawBufferPointer, at offset: Int) throws(FileFailure)
 
-    /// Drops what is behind `count`.
+    /// Drops all bytes from offset `count` on.
     func truncate(to count: Int) throws(FileFailure)
 
     /// Gives the whole file, which has this hash, its name, once it is on the disk. Returns its path; nil if it has
     /// none.
     func keep(_ hash: [UInt8]) throws(FileFailure) -> String?
 
-    /// Drops what is there.
+    /// Drops the part.
     func discard()
 
     /// Whether a file is there under the name of this one, with the same size.
@@ -65,9 +65,9 @@ package protocol StoredPart: AnyObject {
 package enum Comparison {
     /// More bytes have to be read.
     case undecided
-    /// None of them is the same.
+    /// None of the files is the same.
     case other
-    /// One of them is. The part was dropped in its favour.
+    /// One of the files is the same. The part was dropped in its favour.
     case same(path: String?)
 }
 

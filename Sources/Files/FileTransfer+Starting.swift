@@ -77,7 +77,7 @@ package final class IncomingOffers: ConversationLayer {
     /// Whether an offer of the peer comes now or waits for an answer.
     package func isOffering(_ peer: PeerID) -> Bool { state.withLock { $0.undecided[peer] != nil } }
 
-    /// Those for files.
+    /// The purposes of streams for files.
     package static let purposes: [StreamPurpose] = [.files, .comparedFiles]
 
     package var purposes: [StreamPurpose] { Self.purposes }

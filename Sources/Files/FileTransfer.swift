@@ -50,7 +50,7 @@ public final class FileTransfer: Sendable {
         var movedAt = LoopThread.now
     }
 
-    /// How it ended.
+    /// The end of a transfer.
     private struct Ending {
         let result: Result<Void, NighError>
         /// The outcome of each item.
@@ -77,7 +77,7 @@ public final class FileTransfer: Sendable {
 
     var isUnderway: Bool { state.withLock { $0.isUnderway && $0.ending == nil } }
 
-    /// When a byte last came or went, or this side last worked on what is there.
+    /// When a byte last came or went, or this side last worked on the files.
     package var movedAt: Moment { state.withLock { $0.movedAt } }
 
     /// Whether it has begun or ended, so that nobody has to accept or decline it any more.
@@ -140,8 +140,8 @@ public final class FileTransfer: Sendable {
     /// Goes on after `pause`.
     public func resume() { order(.resume) }
 
-    /// Ends the transfer. The other program gets the reason. What the receiver has of a file stays, and if the files
-    /// are offered again, the transfer continues from there.
+    /// Ends the transfer. The other program gets the reason. The bytes that the receiver has stay, and if the files are
+    /// offered again, the transfer continues from there.
     public func cancel(because reason: String = "") {
         order(.stop(FileFault(.cancelled, reason.isEmpty ? "it was cancelled" : reason)))
     }
@@ -185,8 +185,8 @@ public final class FileTransfer: Sendable {
     /// The offer has come whole.
     func list(_ items: [FileItem]) { state.withLock { $0.items = items } }
 
-    /// Notes how far the transfer is, and tells the readers from time to time. `hasMoved` says whether anything has
-    /// happened since the last call.
+    /// Updates the progress of the transfer, and passes it to the readers from time to time. `hasMoved` says whether
+    /// anything has happened since the last call.
     func note(
         _ count: TransferCount, isUnderway: Bool, isReconnecting: Bool = false, hasMoved: Bool = false,
         at now: Moment
@@ -243,7 +243,7 @@ public final class FileTransfer: Sendable {
         end(Ending(result: result, outcomes: outcomes, error: overall))
     }
 
-    /// Ends the transfer for those who wait for it.
+    /// Ends the transfer for its readers and for the tasks that wait for it.
     private func end(_ ending: Ending) {
         let (waiting, readers, last) = state.withLock { state in
             state.ending = ending
@@ -260,9 +260,9 @@ public final class FileTransfer: Sendable {
         for continuation in waiting.values { continuation.resume() }
     }
 
-    // MARK: What became of it
+    // MARK: Results
 
-    /// Returns what became of one item in a transfer that ended for the reason `overall`.
+    /// Returns the result for one item in a transfer that ended for the reason `overall`.
     func result(of item: FileItem, _ outcome: ItemOutcome, _ overall: NighError?) -> FileResult {
         switch outcome {
         case .kept(let path, let hash): FileResult(item: item, path: path, hash: hash, error: nil)

@@ -42,7 +42,7 @@ package final class FolderStore: FileStore {
     /// Creates the store for an offer.
     ///
     /// - Parameters:
-    ///   - finalName: the name that a single file gets, whatever the sender calls it.
+    ///   - finalName: the name that a single file gets, regardless of the sender's name for it.
     ///   - skipsCopies: whether a file that is there already, in its place and with the same content, is not stored a
     ///     second time. The result then names the file that was there.
     ///   - keepsModes: whether files are executable that are so at the sender's.
@@ -136,7 +136,7 @@ package final class FolderStore: FileStore {
 
     // MARK: Parts
 
-    /// Opens what an earlier transfer left of the top that an item belongs to, or creates its part.
+    /// Opens the part that an earlier transfer has left of an item's top, or creates it.
     private func part(for index: Int) throws(FileFailure) -> PartFolder {
         let components = items[index].components
         guard components.count <= FileItem.mostComponents else {

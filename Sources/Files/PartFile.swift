@@ -33,7 +33,8 @@ final class PartFile: StoredPart {
         file = try part.openData(key)
         guard let status = file.status else { throw .system("reading \(part.folder.path(of: key))") }
         count = Int(status.st_size)
-        // An earlier version reserved space for the whole file. What a killed program left of that is given back.
+        // An earlier version reserved space for the whole file. Space that a killed program has left reserved is given
+        // back.
         if Int(status.st_blocks) * 512 - count > Self.mostSlack { ftruncate(file.number, count) }
         lease = FileLease(of: file)
         names = item.components
@@ -101,7 +102,7 @@ final class PartFile: StoredPart {
     private func prepare() throws(FileFailure) {
         guard let status = file.status else { throw failedWriting() }
         let readable = status.st_mode & 0o644
-        // Whoever may read a program may run it.
+        // Users who may read a program may run it.
         let mode = keepsMode && item.isExecutable ? readable | (readable & 0o444) >> 2 : readable
         guard status.st_mode & 0o7777 == mode || fchmod(file.number, mode) == 0 else { throw failedWriting() }
         if let modified = item.modified {

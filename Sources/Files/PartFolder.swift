@@ -27,7 +27,7 @@ final class PartFolder {
         self.note = note
     }
 
-    /// Where such a folder can be.
+    /// The destination and the name of such a folder.
     struct Location {
         let destination: OpenFolder
         let base: SafeFileName

@@ -4,7 +4,7 @@ import NighCore
 /// The files and folders of this computer that are sent in one offer.
 ///
 /// Links that the user names are followed. Links, pipes, sockets and devices in folders are not sent; ``skipped`` names
-/// them. Only what the user names as a pipe is held open: every other file is opened when it is sent.
+/// them. Only a pipe that the user names is held open: every other file is opened when it is sent.
 package final class SourceTree: FileSource {
     /// A file, a folder or the standard input that the user wants to send.
     package enum Entry: Sendable {
@@ -82,7 +82,7 @@ package final class SourceTree: FileSource {
         return OpenDescriptor(number)
     }
 
-    /// Opens the folder of that index; nil for the folder of what the user named.
+    /// Opens the folder of that index; nil for files and folders that the user named.
     private func folder(_ index: Int?) throws(FileFailure) -> OpenDescriptor? {
         guard let index else { return nil }
         if let recent, recent.index == index { return recent.folder }

@@ -34,7 +34,7 @@ struct SourceWalk {
         self.giveUp = giveUp
     }
 
-    // MARK: What the user named
+    // MARK: The user's files and folders
 
     /// Adds the standard input.
     mutating func addStandardInput(as name: String) throws(FileFailure) {
@@ -100,7 +100,7 @@ struct SourceWalk {
         return status
     }
 
-    /// Opens what the user named, without waiting for a writer if it is a pipe.
+    /// Opens a file or folder that the user named, without waiting for a writer if it is a pipe.
     private static func open(_ path: String) throws(FileFailure) -> OpenDescriptor {
         let flags = O_RDONLY | O_CLOEXEC | O_NOCTTY
         var number = Glibc.open(path, flags | O_NONBLOCK)
@@ -120,7 +120,7 @@ struct SourceWalk {
         return last
     }
 
-    // MARK: What is in folders
+    // MARK: The content of folders
 
     private mutating func addContent(
         of folder: OpenFolder, _ status: stat, index: Int

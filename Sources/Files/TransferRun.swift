@@ -34,7 +34,7 @@ package final class TransferSteps {
         self.stream = stream
     }
 
-    /// Reads what has come, and writes or does the next piece of work.
+    /// Reads the bytes that have come, and writes or does the next piece of work.
     package func step(at now: Moment) -> Pause {
         let hasRead = read()
         if let finishedAt, now - finishedAt >= Self.leavingTime { side.leave() }
@@ -67,7 +67,7 @@ package final class TransferSteps {
         return .none
     }
 
-    /// Gives the side what has come. Returns whether it was anything.
+    /// Gives the side the bytes that have come. Returns whether there were any.
     private func read() -> Bool {
         var count = 0
         // A side that takes no bytes now, because its disk is full or somebody has paused it, has to know of the end,
@@ -93,7 +93,8 @@ package final class TransferSteps {
         return count > 0
     }
 
-    /// Why the other side reads no more. One that has stopped says so only behind what it has sent.
+    /// The reason why the other side reads no more. A side that has stopped gives it only behind the bytes that it has
+    /// sent.
     private var writingFailure: NighError? {
         do throws(NighError) {
             _ = try stream.tryWrite(UnsafeRawBufferPointer(start: nil, count: 0))
@@ -119,8 +120,8 @@ package final class TransferSteps {
     }
 }
 
-/// Drives one side of a transfer in one task, on a thread of its own where the disk may block, and does what the
-/// program asks for.
+/// Drives one side of a transfer in one task, on a thread of its own where the disk may block, and carries out the
+/// program's commands.
 struct TransferRun {
     let stream: ByteStream
     let side: any TransferSide

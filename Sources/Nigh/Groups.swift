@@ -15,7 +15,7 @@ public enum GroupAdmission: Sendable {
 
 /// Something that happened in a group.
 public enum GroupEvent: Sendable {
-    /// The peer is a member from now on. `context` is what its program has joined with.
+    /// The peer is a member from now on. `context` comes from its program's call of `join`.
     case joined(Peer, context: [UInt8])
     /// The peer is no longer a member.
     case left(Peer)

@@ -51,7 +51,7 @@ public struct SessionSettings: Sendable {
     /// facts by name: `peer`, `peer-name`, `transport`, `cause`, `question`. Called on the session's own thread, which
     /// it must not block.
     public var log: (@Sendable (_ level: LogLevel, _ message: String, _ facts: [String: String]) -> Void)?
-    /// How values become messages, questions and answers.
+    /// The coder of values in messages, questions and answers.
     public var coder: any MessageCoder = JSONCoder()
     /// Layers of the program's own, which ride on the conversations beside those of Nigh.
     public var layers: [any SessionLayer] = []
@@ -66,7 +66,7 @@ public struct SessionSettings: Sendable {
     public var onMessage: (@Sendable (_ bytes: RawSpan, _ origin: MessageOrigin) -> Void)?
 }
 
-/// Where a session's key pair comes from.
+/// The source of a session's key pair.
 public enum SessionIdentity: Hashable, Sendable {
     /// The user's own identity, so that peers recognize this user. Any number of programs and sessions may use it at
     /// the same time: the first session of a service has its key, and each further one has a key of its own that acts

@@ -74,8 +74,8 @@ public struct RecordedFrame: Equatable, Sendable {
     }
 }
 
-/// A packet of the datagram path beside a link, or the part of it that was recorded: before it is sealed, or after it
-/// was opened.
+/// A packet of a link's datagram path, or the part of it that was recorded: before it is sealed, or after it was
+/// opened.
 public struct RecordedPacket: Equatable, Sendable {
     /// The direction of the packet.
     public var direction: PacketDirection

@@ -8,8 +8,8 @@ import Synchronization
 /// also where the main actor runs. Something has to serve it: `RunLoop.main.run()`, `dispatchMain()`, or an
 /// asynchronous `main`.
 ///
-/// A session leaves in good order when nobody holds it any more. What was sent before is still delivered, as long as
-/// the process lives.
+/// A session leaves in good order when nobody holds it any more. Messages that were sent before are still delivered, as
+/// long as the process lives.
 open class GKSession: NSObject {
     /// The name of the service: sessions with the same ID find each other.
     open var sessionID: String! { id }
@@ -236,15 +236,15 @@ open class GKSession: NSObject {
         if let request, !request.isAccepted { request.invitation.decline() }
     }
 
-    /// Ends the connection to a peer, or with this session's own ID all connections. What was sent before still
-    /// arrives. The peer's connections to others are its own.
+    /// Ends the connection to a peer, or with this session's own ID all connections. Messages that were sent before
+    /// still arrive. The peer's connections to others are its own.
     open func disconnectPeer(fromAllPeers peerID: String!) {
         if peerID == self.peerID { return disconnectFromAllPeers() }
         guard let peer = peerID.flatMap({ PeerID($0) }) else { return }
         low?.disconnect(peer)
     }
 
-    /// Ends all connections. What was sent before still arrives. The session can be used again.
+    /// Ends all connections. Messages that were sent before still arrive. The session can be used again.
     open func disconnectFromAllPeers() { low?.disconnectAll() }
 
     // MARK: Sending

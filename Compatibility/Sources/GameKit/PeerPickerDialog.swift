@@ -46,6 +46,6 @@ public final class PeerPickerDialog {
     /// Declines the peer that asks.
     public func decline() { picker?.answer(accepting: false) }
 
-    /// Closes the picker, which withdraws what is under way.
+    /// Closes the picker, which withdraws a request that is under way.
     public func cancel() { picker?.cancel() }
 }

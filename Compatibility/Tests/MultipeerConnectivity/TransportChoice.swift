@@ -47,14 +47,14 @@ import Testing
         }
     }
 
-    /// Runs what starts browsers and advertisers that end a conversation as soon as nobody needs it.
+    /// Runs a body whose browsers and advertisers end a conversation as soon as it is not needed.
     func withoutIdleTime(_ start: () -> Void) {
         var settings = NighMultipeer.settings
         settings.idleConversationTime = .zero
         NighMultipeer.$settingsOfTask.withValue(settings, operation: start)
     }
 
-    /// Runs what starts browsers and advertisers whose sessions reach other processes.
+    /// Runs a body whose browsers and advertisers have sessions that reach other processes.
     func overTCP(_ start: () -> Void) {
         var settings = NighMultipeer.settings
         settings.transports = "tcp:interface=lo,mdns=embedded"

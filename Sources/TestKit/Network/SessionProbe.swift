@@ -23,7 +23,7 @@ extension SessionTimings {
 public final class SessionProbe: @unchecked Sendable {
     /// How the messages are read.
     public enum Reading: Sendable {
-        /// By the handler, at once.
+        /// The handler reads them at once.
         case handler
         /// Not before a test reads the session's `messages`.
         case inbox

@@ -40,7 +40,7 @@ final class Engine: @unchecked Sendable {
     var parkedStreams: [ParkedStream] = []
     /// The sessions that have a peer, or want one, here.
     var sessions: [ObjectIdentifier: SessionCore] = [:]
-    /// Where this engine listens.
+    /// The addresses at which this engine listens.
     private var listening: [String: [String]] = [:]
     private var waitingForAddresses: [(@Sendable ([String]) -> Void)] = []
     private var advertised: [String: String]?
@@ -138,9 +138,9 @@ final class Engine: @unchecked Sendable {
 
     // MARK: Peers
 
-    /// Returns what is known of a peer.
+    /// Returns the state of a peer, new if it is not known yet.
     ///
-    /// - Parameter name: What the program calls the peer, for one that was never seen.
+    /// - Parameter name: The program's name for a peer that was never seen.
     @discardableResult
     func peer(_ id: PeerID, named name: String? = nil) -> EnginePeer {
         if let peer = peers[id] { return peer }
@@ -164,7 +164,7 @@ final class Engine: @unchecked Sendable {
             peer.isVisible = false
             for browser in browsers { browser.lost(peer) }
         } else if isVisible, peer.info != info.pairs {
-            // A program changes what it advertises by another advertiser, so others expect this.
+            // A program changes its advertisement by another advertiser, so others expect this.
             for browser in browsers { browser.lost(peer) }
             peer.info = info.pairs
             for browser in browsers { browser.found(peer) }
@@ -269,7 +269,7 @@ final class Engine: @unchecked Sendable {
         for done in waiting { done(all) }
     }
 
-    /// Where this engine listens.
+    /// The addresses at which this engine listens.
     var ownAddresses: [String] { listening.sorted { $0.key < $1.key }.flatMap(\.value) }
 
     /// Calls `done` on the control queue once it is known where the engine listens, or after 2 s with what is known
@@ -288,7 +288,7 @@ final class Engine: @unchecked Sendable {
 
     // MARK: The end
 
-    /// Waits until the loop has written what was sent before, as far as there is room. Not on the control queue.
+    /// Waits until the loop has written all messages sent before, as far as there is room. Not on the control queue.
     func waitUntilWritten() {
         let isWritten = DispatchSemaphore(value: 0)
         // In its next turn the loop takes what was sent, and behind that turn it writes it.

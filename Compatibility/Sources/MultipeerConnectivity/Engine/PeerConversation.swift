@@ -6,7 +6,7 @@ import NighCore
 /// A message is read when the program's delegate has returned from the one before it. So a slow program slows its peer,
 /// which may have `SessionLimits.receiveWindow` bytes under way and no more.
 ///
-/// `@unchecked Sendable`: what changes is confined to the control queue.
+/// `@unchecked Sendable`: its state is confined to the control queue.
 final class PeerConversation: @unchecked Sendable {
     let peer: PeerID
     /// The number of the conversation among those of its engine.
@@ -16,7 +16,7 @@ final class PeerConversation: @unchecked Sendable {
     private let low: LowLevelSession
     /// Messages that found no room in the send buffer, the oldest first.
     private var unsent: [[UInt8]] = []
-    /// How many times somebody was the last to need the conversation.
+    /// How many times the conversation has become unneeded.
     var idleCount = 0
     /// Whether this side is ending the conversation because nobody needs it. Messages sent in it from now on would be
     /// lost, and the peer repeats its requests in the next one.

@@ -30,7 +30,7 @@ open class MCBrowserViewController: NSObject, MCNearbyServiceBrowserDelegate {
         self.session = session
         super.init()
         browser.delegate = self
-        // It looks from other threads at what the lock protects.
+        // It reads from other threads the state that the lock protects.
         nonisolated(unsafe) weak let controller = self
         session.core.watchers.withLock {
             $0[ObjectIdentifier(self)] = { controller?.note($1, of: $0) }

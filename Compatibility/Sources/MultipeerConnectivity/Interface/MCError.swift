@@ -27,7 +27,7 @@ public struct MCError: CustomNSError, Hashable, Error {
         case notConnected = 1
         /// An argument is not valid.
         case invalidParameter = 2
-        /// This cannot be done.
+        /// The operation is not supported.
         case unsupported = 3
         /// There was no answer in time.
         case timedOut = 4
@@ -59,7 +59,7 @@ public struct MCError: CustomNSError, Hashable, Error {
     public static var notConnected: Code { .notConnected }
     /// An argument is not valid.
     public static var invalidParameter: Code { .invalidParameter }
-    /// This cannot be done.
+    /// The operation is not supported.
     public static var unsupported: Code { .unsupported }
     /// There was no answer in time.
     public static var timedOut: Code { .timedOut }

@@ -41,7 +41,7 @@ open class MCNearbyServiceBrowser: NSObject {
     /// session learns how it ends.
     ///
     /// - Parameters:
-    ///   - context: What the other program gets with the invitation.
+    ///   - context: Data for the other program, with the invitation.
     ///   - timeout: The seconds that everything may take; 30, or `invitationTime` of Nigh's settings, if it is not more
     ///     than 0.
     open func invitePeer(

@@ -59,8 +59,8 @@ extension MCSessionDelegate {
             session, didReceiveCertificate: certificate, fromPeer: peerID, certificateHandler: handler)
     }
 
-    /// Accepts the peer, whatever it shows. Where somebody has certificates, a program that looks at none may have the
-    /// method in a form that Swift does not take for it.
+    /// Accepts the peer, regardless of its certificates. Where somebody has certificates, a program that looks at none
+    /// may have the method in a form that Swift does not take for it.
     @_disfavoredOverload
     public func session(
         _ session: MCSession!, didReceiveCertificate certificate: [Any]!, fromPeer peerID: MCPeerID!,

@@ -8,11 +8,11 @@ public enum MCSessionSendDataMode: Int, Sendable {
 
 /// How a session stands with a peer.
 public enum MCSessionState: Int, Sendable {
-    /// It is not connected.
+    /// The peer is not connected.
     case notConnected = 0
-    /// It is being connected.
+    /// The peer is being connected.
     case connecting = 1
-    /// It is connected.
+    /// The peer is connected.
     case connected = 2
 }
 

@@ -71,6 +71,6 @@ final class IncomingResource: Sendable {
         (error as? NighError).map { MCError(ofTransfer: $0) } ?? error
     }
 
-    /// Removes what the program has not moved away.
+    /// Removes the file if the program has not moved it away.
     func removeFile() { try? FileManager.default.removeItem(at: folder) }
 }

@@ -4,7 +4,7 @@ extension SessionCore {
     /// The message after another one.
     enum Following {
         case none
-        /// One for the same session, from the same one.
+        /// A message for the same session, from the same peer's session.
         case same(NighCore.Message)
         case other(NighCore.Message)
     }

@@ -86,7 +86,7 @@ final class SessionCore: @unchecked Sendable {
 
     deinit { SessionDirectory.remove(number) }
 
-    // MARK: What other threads ask
+    // MARK: For other threads
 
     var connectedPeers: [MCPeerID] { members.withLock { $0.map(\.peerID) } }
 
@@ -94,8 +94,8 @@ final class SessionCore: @unchecked Sendable {
         members.withLock { $0.first { $0.id == id } }
     }
 
-    /// Makes a peer a member, or ends that, and tells the delegate. The lock is held for both, so the delegate gets the
-    /// messages of a peer only between these two calls.
+    /// Makes a peer a member, or ends that, and notifies the delegate. The lock is held for both, so the delegate gets
+    /// the messages of a peer only between these two calls.
     private func setMember(_ id: PeerID, _ member: Member?, _ peerID: MCPeerID) {
         members.withLock { members in
             members.removeAll { $0.id == id }
@@ -171,7 +171,7 @@ final class SessionCore: @unchecked Sendable {
         if let link = links[id] {
             guard let invitation, invitation != link.invitation else { return true }
             link.invitation = invitation
-            // The peer may have taken no notice of what followed the acceptance before.
+            // The peer may have ignored the messages that followed the earlier acceptance.
             greet(id, link)
             if link.isAccepted { engine.send(.ready(sessions(session)), to: id) }
             return true
@@ -233,14 +233,14 @@ final class SessionCore: @unchecked Sendable {
         link.engine.reconsiderStreams(of: self)
     }
 
-    /// Ends what there is with a peer, and tells the peer.
+    /// Ends the connection to a peer, or the attempt at one, and notifies the peer.
     private func leave(_ id: PeerID) {
         guard let link = links[id] else { return }
         link.engine.send(.leave(sessions(link.session)), to: id)
         end(id)
     }
 
-    /// Ends what there is with a peer.
+    /// Ends the connection to a peer, or the attempt at one.
     private func end(_ id: PeerID) {
         guard let link = links.removeValue(forKey: id) else { return }
         setMember(id, nil, link.peerID)
@@ -276,7 +276,7 @@ final class SessionCore: @unchecked Sendable {
         notify(engine.peer(attempt.peer).peerID, .notConnected)
     }
 
-    /// Invites a peer. One that is connected already, or about to be, gets the context all the same.
+    /// Invites a peer. One that is connected already, or about to be, gets the context nevertheless.
     func invite(_ id: PeerID, in engine: Engine, context: [UInt8]?, timeout: TimeInterval) {
         guard links[id] != nil || !isFull else {
             return notify(engine.peer(id).peerID, .notConnected)
@@ -384,7 +384,7 @@ final class SessionCore: @unchecked Sendable {
         }
     }
 
-    /// Ends an attempt to connect that the program has arranged, or what it has led to so far.
+    /// Ends an attempt to connect that the program has arranged, also if it is about to succeed.
     func cancelConnecting(to id: PeerID) {
         if let link = links[id] {
             if !link.isConnected { leave(id) }

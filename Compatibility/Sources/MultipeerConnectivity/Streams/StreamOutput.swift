@@ -43,7 +43,7 @@ final class StreamOutput: @unchecked Sendable {
         return count
     }
 
-    /// The program writes no more. What was written is sent.
+    /// The program writes no more. The bytes that it has written are still sent.
     func close() {
         condition.withLock {
             isClosed = true
@@ -71,7 +71,7 @@ final class StreamOutput: @unchecked Sendable {
 
     // MARK: Sending
 
-    /// Sends what is written until the program has closed this, then ends the stream.
+    /// Sends the program's bytes until it has closed this, then ends the stream.
     func send(on stream: ByteStream, header: StreamHeader) async {
         do throws(NighError) {
             try await stream.write(header.bytes)
@@ -86,7 +86,7 @@ final class StreamOutput: @unchecked Sendable {
         }
     }
 
-    /// Waits for what the program has written. Returns nil at the end or after an error.
+    /// Waits for bytes of the program. Returns nil at the end or after an error.
     private func next() async -> ByteSlice? {
         await withCheckedContinuation { continuation in
             let isReady = condition.withLock {

@@ -4,7 +4,7 @@ import MultipeerConnectivity
 // accept. Then the path of a file, typed or dropped into the terminal, sends the file to everybody who is connected. It
 // arrives in the folder in which the other program was started.
 
-/// Shows in a terminal who is there, what is asked, and how far files have come. All of it happens on the main queue.
+/// Shows peers, questions and the progress of files in a terminal. All of it happens on the main queue.
 final class TerminalPresenter: NighPresenter, @unchecked Sendable {
     private struct Transfer {
         let title: String
@@ -19,7 +19,7 @@ final class TerminalPresenter: NighPresenter, @unchecked Sendable {
     private var shown: [String] = []
     private let isTerminal = isatty(STDOUT_FILENO) == 1
 
-    // MARK: What the module shows
+    // MARK: Called by the module
 
     func ask(about invitation: NighInvitation, answer: @escaping (Bool) -> Void) {
         DispatchQueue.main.async {
@@ -37,7 +37,7 @@ final class TerminalPresenter: NighPresenter, @unchecked Sendable {
 
     func update(_ browser: MCBrowserViewController) { DispatchQueue.main.async { self.draw() } }
 
-    // MARK: What the program shows
+    // MARK: Called by the program
 
     func add(_ progress: Progress, _ title: String) {
         DispatchQueue.main.async {
@@ -155,7 +155,7 @@ final class Exchange: NSObject, MCSessionDelegate, MCBrowserViewControllerDelega
     func browserViewControllerWasCancelled(_ browserViewController: MCBrowserViewController) {
         assistant.stop()
         session.disconnect()
-        // The others are told meanwhile.
+        // The others are notified meanwhile.
         DispatchQueue.main.asyncAfter(deadline: .now() + 0.5) { exit(0) }
     }
 

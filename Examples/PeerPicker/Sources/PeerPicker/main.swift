@@ -66,7 +66,7 @@ final class Chat: NSObject, @MainActor GKPeerPickerControllerDelegate, @MainActo
 
     func say(_ line: String) { try? session.sendData(toAllPeers: Data(line.utf8), with: .reliable) }
 
-    /// Ends the program, after the other was told.
+    /// Ends the program, after the other has been notified.
     func end() {
         if session.peers(with: .stateConnected).isEmpty { exit(0) }
         session.disconnectFromAllPeers()
