@@ -21,7 +21,7 @@ final class Child {
 
     deinit { end() }
 
-    /// Reads the children's output until each has reported what is expected of it. A child that ends before that has
+    /// Reads the children's output until each has reported the expected result. A child that ends before that has
     /// failed.
     static func waitForResults(_ expected: [(child: Child, name: String)], until deadline: UInt64)
         throws(RunError)

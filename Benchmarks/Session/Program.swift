@@ -1,7 +1,8 @@
 import CBenchmark
 import NighLoop
 
-/// A session that does what the peers in C do, with the same command line. `--way` says how its program takes messages.
+/// A session that does the work of the peers in C, with the same command line. `--way` says how its program takes
+/// messages.
 ///
 /// It sets nothing that a program would not set: messages are reliable, acknowledged and resumable, and limits have
 /// their defaults. There are two exceptions: the limits on the number of peers, and plaintext sessions for the

@@ -84,7 +84,7 @@ extension Session {
         set { layer(AutomaticInviter.self)?.isOn = newValue }
     }
 
-    /// Changes what the session advertises about itself: up to 400 bytes of keys and values.
+    /// Changes the info that the session advertises about itself: up to 400 bytes of keys and values.
     public func advertise(_ info: [String: String]) throws(NighError) {
         guard !isClosing else { throw NighError(.advertising, .closed) }
         let info = try DiscoveryInfo(info)

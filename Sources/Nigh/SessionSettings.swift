@@ -26,8 +26,8 @@ public struct SessionSettings: Sendable {
     /// Whether peers may ask to be paired from the start.
     public var acceptsPairing = false
     /// Whether guests without encryption may connect: people who open ``Session/inviteGuest()``'s address in a browser.
-    /// Everybody on their network can read and change what passes between them and this session. The session then needs
-    /// the transport `web`, as in `transports: "tcp,web"`.
+    /// Everybody on their network can read and change their traffic with this session. The session then needs the
+    /// transport `web`, as in `transports: "tcp,web"`.
     public var admitsUnencryptedGuests = false
     /// The page that guests get. Without one they get a page that says that there is none.
     public var page: WebPage?

@@ -185,7 +185,7 @@ void benchmark_trips_add(struct benchmark_trips *trips, uint64_t nanoseconds);
 void benchmark_trips_report(struct benchmark_trips *trips);
 
 /// Connects as often as the command line says, and reports the durations. `connect` makes a connection and sends
-/// `payload` there and back on it. `leave` ends what `connect` returned, and is not timed.
+/// `payload` there and back on it. `leave` ends the connection that `connect` returned, and is not timed.
 void benchmark_connect_often(
     const struct benchmark_options *options, intptr_t (*connect)(const uint8_t *payload), void (*leave)(intptr_t));
 

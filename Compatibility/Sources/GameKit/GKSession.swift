@@ -183,7 +183,7 @@ open class GKSession: NSObject {
 
     // MARK: Peers
 
-    /// The IDs of the peers in a state. It agrees with what the delegate was last notified of.
+    /// The IDs of the peers in a state. It agrees with the last notification of the delegate.
     open func peers(with state: GKPeerConnectionState) -> [Any]! { table.peers(in: state) }
 
     /// The name of a peer, if it is or was known; also this session's own.

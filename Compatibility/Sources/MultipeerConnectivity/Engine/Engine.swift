@@ -272,8 +272,7 @@ final class Engine: @unchecked Sendable {
     /// The addresses at which this engine listens.
     var ownAddresses: [String] { listening.sorted { $0.key < $1.key }.flatMap(\.value) }
 
-    /// Calls `done` on the control queue once it is known where the engine listens, or after 2 s with what is known
-    /// then.
+    /// Calls `done` on the control queue once an address of the engine is known, or after 2 s.
     func whenListening(_ done: @escaping @Sendable ([String]) -> Void) {
         updateAdvertising()
         guard ownAddresses.isEmpty else { return done(ownAddresses) }
@@ -291,7 +290,7 @@ final class Engine: @unchecked Sendable {
     /// Waits until the loop has written all messages sent before, as far as there is room. Not on the control queue.
     func waitUntilWritten() {
         let isWritten = DispatchSemaphore(value: 0)
-        // In its next turn the loop takes what was sent, and behind that turn it writes it.
+        // In its next turn the loop takes the messages, and behind that turn it writes them.
         loop.execute { [loop] in loop.execute { loop.execute { isWritten.signal() } } }
         _ = isWritten.wait(timeout: .now() + 1)
     }

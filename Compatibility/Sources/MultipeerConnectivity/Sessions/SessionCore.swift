@@ -262,7 +262,7 @@ final class SessionCore: @unchecked Sendable {
         if hasLink(to: id, in: engine) { end(id) }
     }
 
-    /// An attempt has led nowhere.
+    /// An attempt has failed.
     func failed(_ attempt: Attempt, in engine: Engine) {
         // Another named peer may take its place.
         if case .join(let session) = attempt.kind, introduced[attempt.peer] == session {

@@ -24,7 +24,7 @@ import GameKit
 
     func say(_ text: String) { try? session.sendData(toAllPeers: Data(text.utf8), with: .reliable) }
 
-    /// Ends the program after what was said has arrived.
+    /// Ends the program after all texts have arrived.
     func end() {
         leaving = { exit(0) }
         session.isAvailable = false

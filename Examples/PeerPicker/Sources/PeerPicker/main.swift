@@ -27,7 +27,7 @@ import GameKit
 
     func dismiss(_ dialog: PeerPickerDialog) { self.dialog = nil }
 
-    /// Answers what is shown. Returns false if nothing is.
+    /// Answers the question that is shown. Returns false if there is none.
     func typed(_ line: String) -> Bool {
         guard let dialog else { return false }
         switch (dialog.stage, line) {
