@@ -1,14 +1,14 @@
 // swift-tools-version: 6.2
 import PackageDescription
 
-// What connects Nigh with Foundation. It is a package of its own, because Foundation consists of 54 MB of libraries. A
-// program that does not need it should not load them. For the same reason nobody gets modules with names of Apple's
-// without asking for them.
+// Modules that connect Nigh with Foundation. They are a package of their own, because Foundation consists of 54 MB of
+// libraries. A program that does not need it should not load them. For the same reason nobody gets modules with names
+// of Apple's without asking for them.
 
-// The modules with Apple's names are in Swift 5 mode, where what Swift 6 mode refuses about data races is a warning. Of
-// a class of a module in Swift 6 mode that is not Sendable, the compiler also warns programs that have `@preconcurrency
-// import` to be spared that. Apple's own frameworks spare them.
-let modeOfApples: [SwiftSetting] = [.swiftLanguageMode(.v5), .enableUpcomingFeature("StrictConcurrency")]
+// The modules with Apple's names are in Swift 5 mode, where a data race that Swift 6 mode refuses is a warning. If a
+// module in Swift 6 mode has a class that is not Sendable, the compiler warns even programs with `@preconcurrency
+// import`. With Apple's own frameworks it does not.
+let appleSettings: [SwiftSetting] = [.swiftLanguageMode(.v5), .enableUpcomingFeature("StrictConcurrency")]
 
 let package = Package(
     name: "NighCompatibility",
@@ -19,12 +19,12 @@ let package = Package(
     ],
     dependencies: [.package(name: "Nigh", path: "..")],
     targets: [
-        // What the other modules have in common.
+        // Code that the other modules share.
         .target(name: "NighCompatibility", dependencies: [.product(name: "NighShared", package: "Nigh")]),
         .target(
             name: "GameKit",
             dependencies: ["NighCompatibility", .product(name: "NighShared", package: "Nigh")],
-            swiftSettings: modeOfApples
+            swiftSettings: appleSettings
         ),
         .testTarget(name: "GameKitTests", dependencies: ["GameKit"], path: "Tests/GameKit"),
         .target(
@@ -39,7 +39,7 @@ let package = Package(
             dependencies: [
                 "CMultipeerConnectivity", "NighCompatibility", .product(name: "NighShared", package: "Nigh"),
             ],
-            swiftSettings: modeOfApples),
+            swiftSettings: appleSettings),
         .testTarget(
             name: "MultipeerConnectivityTests", dependencies: ["MultipeerConnectivity"],
             path: "Tests/MultipeerConnectivity"),

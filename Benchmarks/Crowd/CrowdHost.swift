@@ -3,9 +3,9 @@ import Glibc
 import Measuring
 import NighLoop
 
-/// What one session with many peers has cost.
+/// The cost of one session with many peers.
 struct CrowdResult {
-    /// What a step has taken: time, and the host's processor time.
+    /// The duration of a step, and the host's processor time.
     struct Step {
         var time = Duration.zero
         var processor: UInt64 = 0
@@ -15,13 +15,13 @@ struct CrowdResult {
     var descriptors = 0
     /// Resident memory a peer, in bytes.
     var memory = 0
-    /// Until all guests were connected.
+    /// The step until all guests were connected.
     var connecting = Step()
-    /// Until a message of 1 KiB to all was answered by all.
+    /// The step until a message of 1 KiB to all was answered by all.
     var broadcast = Step()
     /// Pinging one after the other.
     var pings = Step()
-    /// From cutting all links until each conversation had another one, or had ended.
+    /// The step from cutting all links until each conversation had another one, or had ended.
     var back = Step()
     /// Conversations that ended because of the cut.
     var ended = 0
@@ -50,7 +50,7 @@ struct CrowdResult {
 
 /// One session with many guests in other processes, on one loop.
 ///
-/// `@unchecked Sendable`: what changes is touched on the loop only.
+/// `@unchecked Sendable`: its state is touched on the loop only.
 final class CrowdHost: @unchecked Sendable {
     /// The most guests of one process. A guest has three descriptors.
     private static let guestsInProcess = 2_000
@@ -169,7 +169,7 @@ final class CrowdHost: @unchecked Sendable {
         _ = try await step(what, until: isReached) {}
     }
 
-    /// Begins something on the loop, and returns what it took until something held.
+    /// Begins work on the loop, and returns its duration and processor time until a condition held.
     private func step(
         _ what: String, until isReached: @escaping @Sendable () -> Bool, begin: @escaping @Sendable () -> Void
     ) async throws -> CrowdResult.Step {
@@ -198,7 +198,7 @@ final class CrowdHost: @unchecked Sendable {
         private let moment = ContinuousClock.now
         private let processor = benchmark_processor()
 
-        /// What the step has taken until now.
+        /// The time and the processor time until now.
         var step: CrowdResult.Step {
             CrowdResult.Step(time: .now - moment, processor: benchmark_processor() - processor)
         }

@@ -4,7 +4,7 @@ import Glibc
 /// A running program whose results are read as they come, a line with a name and a number each. When released, it is
 /// ended and reaped.
 final class Child {
-    /// What it has reported so far.
+    /// The results that it has reported so far, by name.
     private(set) var results: [String: String] = [:]
     private(set) var hasEnded = false
 
@@ -21,7 +21,7 @@ final class Child {
 
     deinit { end() }
 
-    /// Reads the children's output until each has reported what is expected of it. A child that ends before that has
+    /// Reads the children's output until each has reported the expected result. A child that ends before that has
     /// failed.
     static func waitForResults(_ expected: [(child: Child, name: String)], until deadline: UInt64)
         throws(RunError)

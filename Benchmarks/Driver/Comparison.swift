@@ -1,6 +1,6 @@
 import Measuring
 
-/// What has changed between an earlier run and this one.
+/// The differences between an earlier run and this one.
 ///
 /// A program is compared by its ratio to the base of its work, taken within each round, because figures of one machine
 /// change by a factor of two between hours. Where a run lacks the base, the figures themselves are compared.
@@ -85,7 +85,7 @@ struct Comparison {
 }
 
 extension Results.Cell {
-    /// What rows are sorted by.
+    /// The key for sorting rows.
     var order: [String] {
         let number = "\(1 << 40 + column.peers << 25 + column.size)"
         return [work.rawValue, metric.rawValue, number, program]

@@ -34,7 +34,7 @@ struct EarlierResults: Decodable {
         }
     }
 
-    /// The values by what was measured. Rows that this version does not know are left out.
+    /// The values of each row. Rows that this version does not know are left out.
     var values: [Results.Cell: [Double?]] {
         let cells = results.compactMap { row -> (Results.Cell, [Double?])? in
             guard let work = Work(rawValue: row.work), let metric = Metric(rawValue: row.metric) else {

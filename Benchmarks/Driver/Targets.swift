@@ -107,7 +107,7 @@ struct Target {
         ("ours", ["zeromq", "nng", "nanomsg", "enet"]), ("ours-tls", ["zeromq-curve", "nng-tls"]),
     ]
 
-    /// Returns what was reached; nil if it was not measured.
+    /// Returns the measured value; nil if there is none.
     func reached(_ results: Results, _ column: Work.Column) -> Results.Spread? {
         guard let base else {
             return results.spread(work, column, metric, of: program)

@@ -74,7 +74,7 @@ enum Work: String, CaseIterable {
         }
     }
 
-    /// What the programs are told to do. How they do it differently for this work, their way says.
+    /// The work that the programs are started with. `Program.way` says how it differs for this work.
     var command: Work {
         switch self {
         case .bytes, .natsStream: .stream
@@ -111,7 +111,7 @@ struct Program: Hashable {
     /// Whether its traffic is encrypted. Encrypted programs are compared with each other.
     var isEncrypted = false
 
-    /// What every messaging library does.
+    /// The work of every messaging library.
     private static let all: Set<Work> = [.roundTrip, .stream, .broadcast, .connect, .idle]
 
     static let limit = "tcp"

@@ -250,7 +250,7 @@ static void serve(void) {
     }
 }
 
-/// Does what `main` has to do.
+/// Runs the program; called by `main`.
 static int work(int argument_count, char **arguments) {
     options = benchmark_begin(argument_count, arguments);
     if (options.serves) {

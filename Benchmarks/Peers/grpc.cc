@@ -42,7 +42,7 @@ std::string pem(const std::function<int(BIO *)> &write) {
     return copy;
 }
 
-/// What both sides show and trust.
+/// The key and the certificate that both sides show and trust.
 struct Proof {
     std::string key, certificate;
 
@@ -92,7 +92,7 @@ public:
     virtual void go_on(bool is_good) = 0;
 
 protected:
-    /// What the queue is given, and gives back.
+    /// The tag that the queue is given, and gives back.
     void *tag() { return static_cast<Waiting *>(this); }
 };
 

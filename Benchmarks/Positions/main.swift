@@ -3,9 +3,9 @@ import Glibc
 import Nigh
 import NighLoop
 
-// Measures how old the newest position of a player is at another player, as a game would send it: 60 values a second,
-// each of 200 bytes, of which only the newest counts. A file may travel to the same peer meanwhile.
-// `Tests/Lab/trials/positions` runs both programs and compares.
+// Measures how old the newest position of a player is at another player, as a game would send it: 60 values of 200
+// bytes a second. Only the newest counts. A file may travel to the same peer meanwhile. `Tests/Lab/trials/positions`
+// runs both programs and compares.
 //
 //   bench-positions receive PORT FOLDER                   prints what it has seen
 //   bench-positions send ADDRESS SECONDS yes|no [FILE]    sends the values or none, and the file
@@ -128,7 +128,7 @@ func send(to address: String, for seconds: Double, values: Bool, file: String?) 
     if let datagrams = statistics?.datagrams { print(datagrams) }
     transfer?.cancel()
     try await peer.send(bytes: [0])
-    // What is left of the file may still be on its way, and need not arrive.
+    // The rest of the file may still be on its way, and need not arrive.
     try? await peer.disconnect()
     await session.close()
 }

@@ -2,8 +2,8 @@ import CBenchmark
 import Dispatch
 import NighLoop
 
-/// Takes the bytes of a stream in a task of the global pool, checks them as the messages that the sender's bytes
-/// consist of, and answers the last one with a message.
+/// Takes the bytes of a stream in a task of the global pool, checks them as a sequence of messages, and answers the
+/// last one with a message.
 ///
 /// `@unchecked Sendable`: one task reads the stream.
 final class BytesReceiver: @unchecked Sendable {
@@ -11,7 +11,7 @@ final class BytesReceiver: @unchecked Sendable {
     private let session: LowLevelSession
     private let checker: ReceiptChecker
     private let tally = ReceiptChecker.tally(peers: 1)
-    /// A message of which only what is checked is filled in: its first bytes and its last one.
+    /// A message. Only the bytes that are checked are filled in: its first ones and its last one.
     private let message: UnsafeMutableRawBufferPointer
     /// How much of the message has come.
     private var position = 0

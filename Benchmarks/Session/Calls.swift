@@ -117,7 +117,7 @@ final class CallSide: @unchecked Sendable {
     }
 }
 
-/// An actor that returns what it gets.
+/// An actor that returns its argument.
 @Resolvable protocol Echoing: DistributedActor where ActorSystem == NighActors.ActorSystem {
     distributed func echo(_ bytes: [UInt8]) -> [UInt8]
 }

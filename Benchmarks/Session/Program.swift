@@ -1,7 +1,8 @@
 import CBenchmark
 import NighLoop
 
-/// A session that does what the peers in C do, with the same command line. `--way` says how its program takes messages.
+/// A session that does the work of the peers in C, with the same command line. `--way` says how its program takes
+/// messages.
 ///
 /// It sets nothing that a program would not set: messages are reliable, acknowledged and resumable, and limits have
 /// their defaults. There are two exceptions: the limits on the number of peers, and plaintext sessions for the
@@ -52,7 +53,7 @@ enum Program {
 
     /// Whether the word of `--way` means something. If it does not, this program must not do something else instead.
     private static func isKnown(_ word: Substring, to work: benchmark_work) -> Bool {
-        // There the way says by what a service is found.
+        // There `--way` chooses the means of mDNS.
         if work == BENCHMARK_FOUND { return true }
         let others = [
             "tls", "bluetooth", "nats", "beside", "packets", "channel", "bytes", "mirrored", "questions",
@@ -82,7 +83,7 @@ struct BenchmarkSetting: @unchecked Sendable {
     var transport: String {
         if isOverBluetooth { return "bluetooth:adapter=hci\(options.serves ? 1 : 0)" }
         if isOverNATS { return "nats:server=\(String(cString: options.broker))" }
-        // What finds peers, if that is the work. All else stays within this machine.
+        // Work that measures discovery chooses the means of mDNS. All other work stays within this machine.
         return options.work == BENCHMARK_FOUND
             ? "tcp:mdns=\(String(cString: options.way))" : "tcp:interface=lo,mdns=off"
     }

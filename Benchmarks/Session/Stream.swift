@@ -2,7 +2,7 @@ import CBenchmark
 import Dispatch
 import NighLoop
 
-/// Checks and counts what arrives on one connection. All connections of this process share the tally.
+/// Checks and counts the messages of one connection. All connections of this process share the tally.
 ///
 /// `@unchecked Sendable`: only the code that takes the messages touches it, one message at a time.
 final class ReceiptChecker: @unchecked Sendable {
@@ -28,10 +28,10 @@ final class ReceiptChecker: @unchecked Sendable {
     }
 }
 
-/// Takes what arrives on each connection, and answers the last message. In a stream there is one session, which is
-/// called. In a broadcast there are many in one process, on one loop, each connected with the publisher.
+/// Takes the messages of each connection, and answers the last one. In a stream there is one session, which is called.
+/// In a broadcast there are many in one process, on one loop, each connected with the publisher.
 ///
-/// `@unchecked Sendable`: touched on the loop only, except what `ReceiptChecker` counts.
+/// `@unchecked Sendable`: touched on the loop only, except the counts of `ReceiptChecker`.
 final class StreamReceiver: @unchecked Sendable {
     private let setting: BenchmarkSetting
     private let end = DispatchSemaphore(value: 0)

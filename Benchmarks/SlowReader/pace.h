@@ -1,5 +1,5 @@
-// What the programs in C share: a sender at a steady pace, and a reader that sleeps for a while. The program of Nigh
-// (`Nigh/main.swift`) does the same. `measure` runs them, and looks at their memory from outside.
+// Code that the programs in C share: a sender at a steady pace, and a reader that sleeps for a while. The program of
+// Nigh (`Nigh/main.swift`) does the same. `measure` runs them, and looks at their memory from outside.
 //
 //   PROGRAM read PORT AWAKE ASLEEP          reads, and sleeps ASLEEP seconds after AWAKE seconds
 //   PROGRAM send PORT SIZE RATE SECONDS     sends RATE messages of SIZE bytes a second, as far as the library lets it

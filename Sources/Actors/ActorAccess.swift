@@ -14,7 +14,7 @@ public struct ActorAccess: Sendable {
     }
 
     /// The peers for which `isAllowed` returns true. It is called for each call, and on the session's own thread when
-    /// the session tells a peer which actors there are; it must not block.
+    /// the session lists actors to a peer; it must not block.
     public static func peers(where isAllowed: @escaping @Sendable (Peer) -> Bool) -> ActorAccess {
         ActorAccess { isAllowed($0) ? nil : "the program there does not let this peer call the actor" }
     }

@@ -115,6 +115,6 @@ struct ActorMethod: Sendable {
     var signature: Substring { wireName.dropFirst(name.count + 1) }
 }
 
-/// Finds what the runtime calls for a distributed method.
+/// Finds the function that the runtime calls for a distributed method.
 @_silgen_name("swift_findAccessibleFunction")
 private func findAccessibleFunction(_ name: UnsafePointer<UInt8>, _ count: Int) -> UnsafeRawPointer?

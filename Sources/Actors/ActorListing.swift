@@ -65,7 +65,7 @@ extension ActorSystem {
 
     // MARK: This program's actors
 
-    /// Begins to tell a peer which actors there are. Loop only.
+    /// Begins to list this side's actors to a peer. Loop only.
     func beginListing(for peer: Peer) {
         // A peer of an earlier version has no actors.
         guard let stream = try? session.openStream(named: ActorStream.listing, to: peer.id, for: .actors)
@@ -82,7 +82,7 @@ extension ActorSystem {
         }
     }
 
-    /// Tells a peer what has changed. Loop only.
+    /// Sends changes of the list to a peer. Loop only.
     func refreshListing(for peer: Peer) {
         let (output, published) = state.withLock { ($0.listings.outputs[peer.id], $0.actors.published) }
         output?.show(

@@ -13,7 +13,7 @@ struct MethodFinding: Sendable {
 
     /// The method, with its name for people.
     let method: ActorMethod
-    /// The method that is called: where it can be told, that of the actor's own type, otherwise that of the contract.
+    /// The method that is called: if it is known, that of the actor's own type, otherwise that of the contract.
     let target: String
     /// Its figures.
     let figures: MethodStatistics.Index

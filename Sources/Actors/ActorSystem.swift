@@ -24,7 +24,7 @@ public final class ActorSystem: DistributedActorSystem, Sendable {
         var listings = Listings()
         var streams = IncomingStreams()
         var statistics = MethodStatistics()
-        /// The methods of contracts, as they were found, by what the runtime or a peer calls them.
+        /// The methods of contracts that were looked up, by their names at the runtime or at a peer.
         var calledMethods: [String: CalledMethod] = [:]
         var foundMethods: [MethodFinding.Key: MethodFinding] = [:]
         var isClosed = false
@@ -118,7 +118,7 @@ public final class ActorSystem: DistributedActorSystem, Sendable {
     public func makeInvocationEncoder() -> InvocationEncoder { InvocationEncoder(ValueContext(self)) }
 
     /// Has the calls in `operation` fail that have no result by the end of `timeout`, which counts from now and takes
-    /// the place of the system's own. What the called actors call in turn gets the time that is left.
+    /// the place of the system's own. Calls that the called actors make in turn get the time that is left.
     public nonisolated(nonsending) func withTimeout<Result>(
         _ timeout: Duration, operation: nonisolated(nonsending) () async throws -> Result
     ) async rethrows -> Result {

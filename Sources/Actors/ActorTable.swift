@@ -17,7 +17,7 @@ struct ActorTable {
     private struct Entry {
         /// Nil until the actor is ready.
         weak var actor: (any DistributedActor)?
-        /// By the names of the contracts under which the actor was shared.
+        /// The contracts under which the actor was shared, by name.
         var shared: [String: Exposure] = [:]
     }
 

@@ -83,7 +83,7 @@ extension ActorSystem {
 
         /// Returns nil: errors travel by an allow-list.
         public mutating func decodeErrorType() throws -> (any Any.Type)? { nil }
-        /// Returns nil: the method says what it returns.
+        /// Returns nil: the method itself has its return type.
         public mutating func decodeReturnType() throws -> (any Any.Type)? { nil }
     }
 

@@ -18,7 +18,7 @@ final class ListingInput: @unchecked Sendable {
     }
 
     func proceed() {
-        // This side tells the peer in a stream of its own.
+        // This side lists its actors in a stream of its own.
         stream.finish()
         while let system {
             switch stream.poll() {
@@ -41,15 +41,15 @@ final class ListingInput: @unchecked Sendable {
     }
 }
 
-/// Tells a peer which actors there are, on the loop.
+/// Lists this side's actors to a peer, on the loop.
 ///
 /// `@unchecked Sendable`: used on the loop only.
 final class ListingOutput: @unchecked Sendable {
     private let stream: ByteStream
     private let loop: any EventLoop
-    /// The contracts of the actors that the peer is to know of, and of those that it was told of, by their names.
+    /// The contracts of the actors that the peer is to know, and of those that were listed to it, by their names.
     private var wanted: [String: ActorContract] = [:]
-    private var told: [String: ActorContract] = [:]
+    private var listed: [String: ActorContract] = [:]
     private var unwritten: ByteSlice?
 
     init(_ stream: ByteStream, on loop: any EventLoop) {
@@ -76,13 +76,14 @@ final class ListingOutput: @unchecked Sendable {
     }
 
     private func nextFrame() -> ByteSlice? {
-        if let name = told.keys.filter({ wanted[$0] == nil }).min() {
-            told[name] = nil
+        if let name = listed.keys.filter({ wanted[$0] == nil }).min() {
+            listed[name] = nil
             return ListingRecord.unpublished(name: name).frame
         }
-        guard let (name, contract) = wanted.filter({ told[$0.key] != $0.value }).min(by: { $0.key < $1.key })
+        guard
+            let (name, contract) = wanted.filter({ listed[$0.key] != $0.value }).min(by: { $0.key < $1.key })
         else { return nil }
-        told[name] = contract
+        listed[name] = contract
         return ListingRecord.published(name: name, contract: contract.name, version: contract.version).frame
     }
 }

@@ -2,7 +2,7 @@ import Nigh
 import NighCalls
 import NighCore
 
-/// The actors that peers have published, and those that this side has told them of.
+/// The actors that peers have published, and the streams that list this side's actors to them.
 struct Listings {
     /// An actor that a peer has published.
     struct Entry: Sendable, Equatable {

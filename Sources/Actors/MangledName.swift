@@ -72,8 +72,7 @@ struct MangledName {
         return String(decoding: bytes, as: UTF8.self)
     }
 
-    /// An A, and a letter for each number, of which the last is a capital. Equal ones in a row have their count in
-    /// front.
+    /// An A, and a letter for each number, the last one a capital. Equal ones in a row have their count in front.
     private static func bytes(of references: [Int]) -> [UInt8] {
         guard !references.isEmpty else { return [] }
         var bytes = [UInt8(ascii: "A")]
@@ -150,7 +149,7 @@ struct MangledName {
         return text { words.abbreviate($0) }
     }
 
-    /// The words that have come so far in a name, of which later identifiers use the first 26.
+    /// The words that have come so far in a name. Later identifiers refer to the first 26.
     private struct Words {
         private(set) var words: [ArraySlice<UInt8>] = []
         private static let most = 26

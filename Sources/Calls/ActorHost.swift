@@ -1,6 +1,6 @@
 import NighCore
 
-/// The actors of a program. Calls pass on what concerns them.
+/// The actors of a program. `Calls` passes on the calls, streams and events for them.
 package protocol ActorHost: AnyObject, Sendable {
     /// Answers a call. It runs in a task of its own, which is cancelled when the caller waits no longer. Of the calls
     /// in one stream, each runs up to its first suspension before the next one begins.
@@ -27,7 +27,7 @@ package struct ActorCall: Sendable {
     package let deadline: Moment
 }
 
-/// The first characters of the names of streams for actors. Each says what is in the stream.
+/// The first characters of the names of streams for actors. Each stands for a kind of content.
 package enum ActorStream {
     /// The calls to an actor that is published under the rest of the name.
     package static let published: Character = "@"
@@ -35,7 +35,7 @@ package enum ActorStream {
     package static let numbered: Character = "#"
     /// The values of a sequence, whose number is the rest of the name.
     package static let values: Character = ">"
-    /// The name of the stream in which a side says which actors it has published.
+    /// The name of the stream in which a side lists its published actors.
     package static let listing = ""
 
     /// Returns whether an actor can be published under this name. The contract of one has such a name, too.

@@ -43,7 +43,7 @@ final class CallStream: @unchecked Sendable {
         self.side = side
     }
 
-    /// Reads what has come, writes what there is room for, and goes on when there is more of either.
+    /// Reads the bytes that have come, writes as far as there is room, and goes on when there is more of either.
     func proceed() {
         guard !isOver else { return }
         do throws(NighError) {
@@ -110,7 +110,7 @@ final class CallStream: @unchecked Sendable {
         end(NighError(stage, .left))
     }
 
-    /// Ends the stream, and tells its side why.
+    /// Ends the stream, and gives its side the reason.
     func end(_ reason: NighError) {
         guard !isOver else { return }
         isOver = true

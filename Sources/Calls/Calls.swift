@@ -1,13 +1,14 @@
 import NighCore
 import Synchronization
 
-/// The calls of one session: what programs ask each other, and the answers; and the calls to actors.
+/// The calls of one session: questions of programs with their answers, and calls to actors.
 ///
 /// A layer of its session. The questions to a peer travel in one stream that this session opens, the calls to each of
 /// its actors in another, and the peer's calls in streams of the peer. So all survive a change of wire, and each call
 /// is answered once, or its caller gets an error.
 ///
-/// `@unchecked Sendable`: what is marked "loop only" is touched on the session's loop, the rest with the lock held.
+/// `@unchecked Sendable`: properties marked "loop only" are touched on the session's loop, the others with the lock
+/// held.
 package final class Calls: ConversationLayer, @unchecked Sendable {
     /// Answers a question. Its task is cancelled when the caller waits no longer.
     package typealias Handler = @Sendable (_ content: ByteSlice, _ peer: Peer) async -> CallOutcome
@@ -19,7 +20,7 @@ package final class Calls: ConversationLayer, @unchecked Sendable {
         var host: (any ActorHost)?
     }
 
-    /// Where calls go or come from: a peer, and the name of an actor's stream, which is empty for questions.
+    /// The other end of calls: a peer, and the name of an actor's stream, which is empty for questions.
     private struct Address: Hashable {
         let peer: PeerID
         let actor: String
@@ -62,7 +63,7 @@ package final class Calls: ConversationLayer, @unchecked Sendable {
 
     // MARK: The layer
 
-    /// Those of calls and of actors.
+    /// The purposes of streams for calls and actors.
     package var purposes: [StreamPurpose] { [.calls, .actors] }
 
     /// Begins to carry the calls of a session.
@@ -191,7 +192,7 @@ package final class Calls: ConversationLayer, @unchecked Sendable {
         }
     }
 
-    /// Returns what the peer takes of an outcome. The program hears of an answer that is too long: the peer would end
+    /// Returns an outcome that the peer can take. The program hears of an answer that is too long: the peer would end
     /// the stream because of it, and all its calls.
     func outcome(_ outcome: CallOutcome, for peer: PeerID) -> CallOutcome {
         guard let session, let limit = try? session.messageLimit(for: peer), outcome.contentCount > limit

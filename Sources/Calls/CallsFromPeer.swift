@@ -33,7 +33,7 @@ final class CallsFromPeer: CallSide, @unchecked Sendable {
 
     func end(_ reason: NighError) { stream?.end(reason) }
 
-    /// Begins what may begin now.
+    /// Begins as many calls as the limits allow.
     private func begin() {
         guard let owner else { return }
         while running.count < Calls.mostRunning, owner.mayBegin(peer), let call = table.nextCall() {

@@ -30,7 +30,7 @@ package struct IncomingCalls {
     private var received: UInt64 = 0
     private var begun: UInt64 = 0
     private var granted = CallRecord.firstCredit
-    /// Whether the peer is to be told how much that is.
+    /// Whether new credit is to be sent to the peer.
     private var owesCredit = false
     private var answers = Ring<ByteSlice>()
     private var deadlines = CallDeadlines()
@@ -40,7 +40,7 @@ package struct IncomingCalls {
     /// The number of calls that wait or have begun, and are not over.
     package var count: Int { calls.count }
 
-    /// The number of entries in the queues, of which some may be for calls that are over.
+    /// The number of entries in the queues. Some may be for calls that are over.
     package var queuedCount: Int { waiting.count + answers.count + deadlines.count }
 
     /// When to call `takeExpired`.
@@ -93,8 +93,8 @@ package struct IncomingCalls {
         return nil
     }
 
-    /// Forgets, from time to time, that calls have waited that are over. A peer whose other calls take long may make
-    /// and cancel any number of them, and none of these begins.
+    /// Removes, from time to time, the entries of calls that are over from the queue of those that wait. A peer whose
+    /// other calls take long may make and cancel any number of them, and none of these begins.
     private mutating func forgetEndedCalls() {
         guard waiting.count > 64 + 2 * calls.count else { return }
         var left = Ring<UInt64>()

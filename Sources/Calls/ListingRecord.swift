@@ -1,6 +1,6 @@
 import NighCore
 
-/// A side tells the other which actors it has published. docs/reference/PROTOCOL.md describes the bytes.
+/// A record by which a side lists its published actors to the other. docs/reference/PROTOCOL.md describes the bytes.
 package enum ListingRecord: Equatable {
     case published(name: String, contract: String, version: UInt32)
     case unpublished(name: String)

@@ -14,7 +14,7 @@ package struct OutgoingCalls<Waiter> {
     package enum Reason {
         case answered(CallOutcome)
         case timedOut
-        /// The stream is over. Nobody knows what became of a call that was sent.
+        /// The stream is over. The outcome of a call that was sent is unknown.
         case ended(wasSent: Bool)
     }
 
@@ -73,7 +73,7 @@ package struct OutgoingCalls<Waiter> {
         return .number(UInt16(names.count))
     }
 
-    /// Ends a call for whose answer nobody waits any more. The peer hears of it if the call was sent.
+    /// Ends a call whose answer is no longer awaited. The peer hears of it if the call was sent.
     package mutating func cancel(_ number: UInt64) -> Waiter? {
         guard let call = calls.removeValue(forKey: number) else { return nil }
         if call.unsent == nil { cancelled.append(number) }

@@ -33,7 +33,7 @@ final class ChannelInput: @unchecked Sendable {
         self.report = report
     }
 
-    /// Passes on what has come, until the program is behind or nothing is left.
+    /// Passes on messages, until the program is behind or none is left.
     func proceed() {
         while true {
             guard unread.load(ordering: .sequentiallyConsistent) < Self.unreadLimit else {

@@ -31,7 +31,7 @@ final class ChannelOutput: Sendable {
         }
     }
 
-    /// Sends a message without its header if it need not wait. Copies nothing but what the stream has no room for.
+    /// Sends a message without its header if it need not wait. Copies only the bytes that the stream has no room for.
     func sendAtOnce(_ message: UnsafeRawBufferPointer) throws(NighError) -> Bool {
         let (isAccepted, isWhole) = try state.withLock { state throws(NighError) -> (Bool, Bool) in
             guard state.rest == nil, !state.isFinished else { return (false, false) }
@@ -63,7 +63,7 @@ final class ChannelOutput: Sendable {
         return isAccepted
     }
 
-    /// Writes what there is room for.
+    /// Writes as many bytes as there is room for.
     private func write(_ state: inout State) throws(NighError) {
         guard let bytes = state.rest else { return }
         let count = try stream.tryWrite(bytes)
@@ -86,7 +86,7 @@ final class ChannelOutput: Sendable {
         if !isDone { proceedLater() }
     }
 
-    /// Ends the stream after what was sent.
+    /// Ends the stream behind the messages that were sent.
     func finish() {
         state.withLock { state in
             state.isFinished = true

@@ -172,7 +172,7 @@ package final class ChannelPort: Sendable {
 
     // MARK: End
 
-    /// Ends the channel. What was sent still arrives.
+    /// Ends the channel. Messages that were sent still arrive.
     func finish() {
         let state = state.withLock { state in
             state.isClosed = true

@@ -4,7 +4,8 @@ import Synchronization
 /// The channels of one session: messages beside those of the program, each channel's in streams of their own, so that
 /// a slow reader of one slows nobody else.
 ///
-/// A layer of its session. What peers send in a channel that the program has not opened yet waits, and so do they.
+/// A layer of its session. Messages in a channel that the program has not opened yet wait, and so do the peers that
+/// send them.
 package final class Channels: ConversationLayer {
     private struct State {
         var session: SessionReference?
@@ -34,7 +35,7 @@ package final class Channels: ConversationLayer {
 
     // MARK: The layer
 
-    /// Those of channels.
+    /// The purposes of streams for channels.
     package var purposes: [StreamPurpose] { [.channel, .channelStream] }
 
     /// Begins to carry the channels of a session.
@@ -119,7 +120,7 @@ package final class Channels: ConversationLayer {
         return port
     }
 
-    /// Closes a channel. What was sent still arrives; what was not read is dropped.
+    /// Closes a channel. Messages that were sent still arrive; unread ones are dropped.
     package func close(_ port: ChannelPort) {
         state.withLock { state in
             if state.open[port.name] === port { state.open[port.name] = nil }

@@ -1,7 +1,7 @@
 /// A message of a code exchange. On the stream it is its kind as one byte, then its content, whose size follows from
 /// the kind.
 package enum CodeMessage: Equatable, Sendable {
-    /// A share of SPAKE2, and bytes that tell the other side on which link its sender computes.
+    /// A share of SPAKE2, and the bytes that identify the link on which its sender computes.
     case share([UInt8], link: [UInt8])
     /// The proof that the sender knows the code.
     case confirmation([UInt8])

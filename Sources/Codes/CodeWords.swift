@@ -6,10 +6,10 @@ enum CodeWords {
     /// The number of bits that a word stands for.
     static let bits = 11
 
-    /// Returns the place of a word, of which the first four letters are enough; nil if it is none.
-    static func place(of text: some StringProtocol) -> Int? {
+    /// Returns the index of a word by its first four letters or more; nil if it is none.
+    static func index(of text: some StringProtocol) -> Int? {
         let word = text.lowercased()
-        if let place = all.firstIndex(of: Substring(word)) { return place }
+        if let index = all.firstIndex(of: Substring(word)) { return index }
         return word.count < 4 ? nil : all.firstIndex { $0.hasPrefix(word) }
     }
 

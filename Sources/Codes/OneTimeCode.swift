@@ -13,7 +13,7 @@ package struct OneTimeCode: Hashable, Sendable, CustomStringConvertible {
 
     /// The number by which the devices find each other. It is announced.
     package let number: Int
-    /// The places of the words in the list.
+    /// The indices of the words in the list.
     private let words: [Int]
 
     /// Creates a code with random words.
@@ -25,8 +25,8 @@ package struct OneTimeCode: Hashable, Sendable, CustomStringConvertible {
         return OneTimeCode(number: number, words: words)
     }
 
-    /// Reads a code as a person types it: in capitals or not, with hyphens or blanks, with words of which at least the
-    /// first four letters are given. Throws an error that names the word it does not know.
+    /// Reads a code as a person types it: in capitals or not, with hyphens or blanks, with at least the first four
+    /// letters of each word. Throws an error that names the word it does not know.
     package init(_ text: String) throws(Fault) {
         let parts = text.split { $0 == "-" || $0 == " " || $0 == "_" || $0 == "." }
         guard let first = parts.first, let number = Int(first), Self.numbers.contains(number) else {
@@ -35,8 +35,8 @@ package struct OneTimeCode: Hashable, Sendable, CustomStringConvertible {
         guard parts.count == 1 + Self.wordCount else { throw .wrongCount(parts.count - 1) }
         var words: [Int] = []
         for part in parts.dropFirst() {
-            guard let place = CodeWords.place(of: part) else { throw .unknownWord(String(part)) }
-            words.append(place)
+            guard let index = CodeWords.index(of: part) else { throw .unknownWord(String(part)) }
+            words.append(index)
         }
         self.init(number: number, words: words)
     }

@@ -41,7 +41,7 @@ final class SPAKE2 {
     private let curve: Curve
     private let password: Scalar
     private let secret: Scalar
-    /// The bytes for the other side. They tell nothing of the password.
+    /// The bytes for the other side. They reveal nothing of the password.
     let share: [UInt8]
 
     /// Creates a side.
@@ -71,7 +71,7 @@ final class SPAKE2 {
     /// Returns the keys, given the other side's share. Nil if that is no share: not a point of the curve, or one that
     /// makes the result the same for every secret.
     ///
-    /// - Parameter context: Further bytes that both sides must agree on, such as what identifies their connection.
+    /// - Parameter context: Further bytes that both sides must agree on, such as the identity of their connection.
     func finish(with other: [UInt8], _ identities: Identities, context: [UInt8]) -> Keys? {
         guard other.count == Self.shareByteCount, other.first == 4, let point = curve.decode(other) else {
             return nil

@@ -41,7 +41,7 @@ extension FileProgress.State: CustomStringConvertible {
 }
 
 extension FileOffer: CustomStringConvertible {
-    /// Who offers how much.
+    /// The peer's name, and the number and size of the items.
     public var description: String {
         let bytes = totalSize.map { ", \($0) bytes" } ?? ""
         return "\(transfer.peerLabel) offers \(items.count) files and folders\(bytes)"

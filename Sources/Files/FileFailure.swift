@@ -1,7 +1,7 @@
 import Glibc
 import NighCore
 
-/// A file could not be read, written or transferred: one sentence for this side, and the fault to tell the other side.
+/// A file could not be read, written or transferred: one sentence for this side, and the fault for the other side.
 package struct FileFailure: Error, CustomStringConvertible, Sendable {
     package let description: String
     /// The reason that goes to the other side.

@@ -2,19 +2,19 @@ import NighCore
 
 /// A file or a folder in an offer.
 public struct FileItem: Hashable, Sendable {
-    /// What an item is.
+    /// The kind of an item.
     public enum Kind: UInt8, Hashable, Sendable {
         /// A file with its content.
         case file = 0
-        /// A folder, without what is in it: that follows as items of its own.
+        /// A folder without its content, which follows as items of its own.
         case folder = 1
     }
 
-    /// What it is.
+    /// Whether it is a file or a folder.
     public var kind: Kind
-    /// The path within the offer: the name, or for what is in an offered folder, the names of the folders from the
-    /// offered one down, with "/" between them. It is the sender's choice and may contain anything; what it is called
-    /// on the receiver's disk follows from it by safe rules.
+    /// The path within the offer: the name, or in an offered folder the names of the folders from the offered one down,
+    /// with "/" between them. It is the sender's choice and may contain anything; the name on the receiver's disk
+    /// follows from it by safe rules.
     public var path: String
     /// The number of bytes; nil if the sender knows it only at the end. 0 for a folder.
     public var size: Int?
@@ -24,7 +24,7 @@ public struct FileItem: Hashable, Sendable {
     public var isExecutable: Bool
     /// The media type, such as "image/jpeg"; empty if the sender does not say.
     public var type: String
-    /// What the sender's program adds, at most 1,024 bytes.
+    /// Data that the sender's program adds, at most 1,024 bytes.
     public var metadata: [UInt8]
 
     /// Creates an item.
@@ -48,7 +48,7 @@ public struct FileItem: Hashable, Sendable {
     /// The names in the path, the outermost folder first.
     package var components: [String] { path.pathComponents }
 
-    /// What the item counts in the list of an offer, whose length is bounded.
+    /// The bytes of the item in the list of an offer, which is bounded.
     var listedBytes: Int { path.utf8.count + type.utf8.count + metadata.count }
 
     /// The largest size of a file, 32 TiB: the sizes of all items of an offer can be added without a check.

@@ -3,7 +3,7 @@ import Glibc
 /// Tells whether a file is open in this process only, so that no other process can have changed it.
 ///
 /// It uses a lease of the kernel (fcntl(2), `F_SETLEASE`). The kernel grants the lease only while no other process has
-/// the file open, and breaks it when a process opens the file, by whatever name. That process waits until ``isHeld()``
+/// the file open, and breaks it when a process opens the file, under any name. That process waits until ``isHeld()``
 /// has noticed it, so `isHeld()` must be called from time to time until the file is closed.
 package final class FileLease {
     private let file: OpenDescriptor

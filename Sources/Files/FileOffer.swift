@@ -4,7 +4,7 @@ import NighCore
 public struct FileOffer: Sendable {
     /// The transfer, which waits for the answer.
     public let transfer: FileTransfer
-    /// What the peer's program has added to the offer: at most 4,096 bytes.
+    /// Data that the peer's program has added to the offer: at most 4,096 bytes.
     public let metadata: [UInt8]
 
     init(_ transfer: FileTransfer, metadata: [UInt8]) {
@@ -14,7 +14,7 @@ public struct FileOffer: Sendable {
 
     /// The peer that offers the files.
     public var peer: PeerID { transfer.peer }
-    /// What is offered. A folder stands before what is in it.
+    /// The files and folders that are offered. A folder stands before its content.
     public var items: [FileItem] { transfer.items }
     /// The number of bytes in all; nil if the peer does not know the size of a file.
     public var totalSize: Int? { transfer.progress.total }
@@ -40,8 +40,8 @@ public struct FileOffer: Sendable {
     /// Takes the files into a store, which is made on the thread of the transfer.
     ///
     /// - Parameters:
-    ///   - mostBytes: the most bytes that a file may have whose size the peer does not know.
-    ///   - onResult: gets what became of each item, as soon as that is known, on the thread of the transfer.
+    ///   - mostBytes: the most bytes of a file whose size the peer does not know.
+    ///   - onResult: gets the result for each item, as soon as it is known, on the thread of the transfer.
     package func accept(
         atMost mostBytes: Int = .max, onResult: FileTransfer.ResultHandler? = nil,
         _ makeStore: @escaping @Sendable () throws(FileFailure) -> any FileStore

@@ -1,6 +1,6 @@
 /// How far a transfer of files is.
 public struct FileProgress: Hashable, Sendable {
-    /// What a transfer is doing.
+    /// The activity of a transfer.
     public enum State: Hashable, Sendable {
         /// The offer is on its way, or the receiver has not decided.
         case waiting
@@ -13,7 +13,7 @@ public struct FileProgress: Hashable, Sendable {
         case ended
     }
 
-    /// What the transfer is doing.
+    /// The transfer's activity.
     public var state: State
     /// The bytes that the receiver has.
     public var done: Int

@@ -1,7 +1,7 @@
 import NighCore
 
-/// What the two sides of a transfer say to each other on its stream. docs/reference/PROTOCOL.md describes the bytes: a
-/// kind, a length, and the bytes that have this length.
+/// A record that one side of a transfer sends to the other on its stream. docs/reference/PROTOCOL.md describes the
+/// bytes: a kind, a length, and the bytes that have this length.
 ///
 /// A decoded record is well formed; `OutgoingFiles` and `IncomingFiles` decide whether it is allowed now.
 package enum FileRecord: Equatable {
@@ -56,7 +56,7 @@ extension FileRecord {
     package static let mostItems = 100_000
     /// The most bytes that the sender's program can add to an offer.
     package static let longestMetadata = 4_096
-    /// The most bytes of the paths, the types and what programs add, of all items of an offer.
+    /// The most bytes of the paths, types and metadata of all items of an offer.
     static let mostListedBytes = 16 << 20
     /// The most bytes of a piece that the receiver reports with a hash.
     static let longestPiece = 1 << 20
@@ -171,7 +171,7 @@ extension FileRecord {
 
     // MARK: Decoding
 
-    /// Reads a header. Returns the length of what follows, and whether that is of a file.
+    /// Reads a header. Returns the length of the bytes that follow, and whether they are of a file.
     static func header(_ bytes: UnsafeRawBufferPointer) throws(WireError) -> (length: Int, isData: Bool) {
         var reader = FieldReader(bytes)
         let isData = try reader.number(UInt8.self, "a record's kind") == Kind.data.rawValue
@@ -289,7 +289,7 @@ package enum FileVersion: UInt8, Sendable {
 
 /// Cuts the bytes of a stream into records and the bytes of files.
 package struct RecordCutter {
-    /// What the bytes contain next.
+    /// The next part of the bytes.
     package enum Part {
         case record(FileRecord)
         /// Bytes of a file, in place.
@@ -303,7 +303,7 @@ package struct RecordCutter {
 
     package init() {}
 
-    /// Passes what `bytes` contain to `handle`, one part after the other.
+    /// Passes the parts of `bytes` to `handle`, one after the other.
     package mutating func cut(
         _ bytes: UnsafeRawBufferPointer, _ handle: (Part) throws(WireError) -> Void
     ) throws(WireError) {

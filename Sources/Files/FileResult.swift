@@ -1,10 +1,10 @@
 import NighCore
 
-/// What became of one file or folder of a transfer.
+/// The result for one file or folder of a transfer.
 public struct FileResult: Hashable, Sendable {
     /// The file or folder, as it was offered.
     public let item: FileItem
-    /// Where it is now; nil at the sender, and for what is not kept under a name.
+    /// The path where it is now; nil at the sender, and for a file that is not kept under a name.
     public let path: String?
     /// The SHA-256 of a file that arrived.
     public let hash: [UInt8]?

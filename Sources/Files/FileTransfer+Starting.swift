@@ -77,7 +77,7 @@ package final class IncomingOffers: ConversationLayer {
     /// Whether an offer of the peer comes now or waits for an answer.
     package func isOffering(_ peer: PeerID) -> Bool { state.withLock { $0.undecided[peer] != nil } }
 
-    /// Those for files.
+    /// The purposes of streams for files.
     package static let purposes: [StreamPurpose] = [.files, .comparedFiles]
 
     package var purposes: [StreamPurpose] { Self.purposes }
@@ -90,7 +90,7 @@ package final class IncomingOffers: ConversationLayer {
             stream?.wake()
         }
         let (isTooMany, earlier) = state.withLock { state in
-            // What the conversation before this one has left holds its files for a moment more.
+            // Transfers of an earlier conversation with the peer hold their files for a moment more.
             let earlier = state.running.filter { $0.stream.peer == stream.peer && $0.stream.failure != nil }
             state.running.append((stream, transfer))
             let ofThisPeer = state.undecided[stream.peer, default: 0]

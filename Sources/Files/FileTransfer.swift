@@ -9,7 +9,7 @@ import Synchronization
 public final class FileTransfer: Sendable {
     /// The peer at the other end.
     public let peer: PeerID
-    /// The identity that the peer acts for. What was left of a transfer belongs to it: the peer that continues may be
+    /// The identity that the peer acts for. An unfinished transfer belongs to it: the peer that continues may be
     /// another program of the same person.
     package let identity: PeerID
     let peerLabel: String
@@ -19,10 +19,10 @@ public final class FileTransfer: Sendable {
     /// Has the run look at `commands`.
     private let wake: @Sendable () -> Void
 
-    /// Gets what became of one item.
+    /// Gets the result for one item.
     package typealias ResultHandler = @Sendable (FileResult) -> Void
 
-    /// What the program wants of the transfer.
+    /// A command of the program to the transfer.
     enum Command: Sendable {
         case accept(@Sendable () throws(FileFailure) -> any FileStore, atMost: Int, onResult: ResultHandler?)
         /// Some time has passed.
@@ -50,12 +50,12 @@ public final class FileTransfer: Sendable {
         var movedAt = LoopThread.now
     }
 
-    /// How it ended.
+    /// The end of a transfer.
     private struct Ending {
         let result: Result<Void, NighError>
-        /// Of each item.
+        /// The outcome of each item.
         let outcomes: [ItemOutcome]
-        /// Why all items ended of which nothing else is known.
+        /// The reason for items that have no outcome of their own.
         let error: NighError?
     }
 
@@ -72,12 +72,12 @@ public final class FileTransfer: Sendable {
         state = Mutex(State(items: items))
     }
 
-    /// What is transferred.
+    /// The files and folders that are transferred.
     public var items: [FileItem] { state.withLock { $0.items } }
 
     var isUnderway: Bool { state.withLock { $0.isUnderway && $0.ending == nil } }
 
-    /// When a byte last came or went, or this side last worked on what is there.
+    /// When a byte last came or went, or this side last worked on the files.
     package var movedAt: Moment { state.withLock { $0.movedAt } }
 
     /// Whether it has begun or ended, so that nobody has to accept or decline it any more.
@@ -98,15 +98,15 @@ public final class FileTransfer: Sendable {
         return stream
     }
 
-    /// What became of each item, in the order of `items`; empty until the transfer has ended.
+    /// The result for each item, in the order of `items`; empty until the transfer has ended.
     public var results: [FileResult] {
         let (items, ending) = state.withLock { ($0.items, $0.ending) }
         guard let ending else { return [] }
         return zip(items, ending.outcomes).map { result(of: $0, $1, ending.error) }
     }
 
-    /// Waits for the end. Fails if a file did not arrive; `results` says what became of the others. If the task is
-    /// cancelled, it fails with `cancelled` at once, and the transfer goes on: `cancel` ends it.
+    /// Waits for the end. Fails if a file did not arrive; `results` has the others, too. If the task is cancelled, it
+    /// fails with `cancelled` at once, and the transfer goes on: `cancel` ends it.
     @discardableResult
     public func finish() async throws(NighError) -> [FileResult] {
         let number = state.withLock { state in
@@ -140,8 +140,8 @@ public final class FileTransfer: Sendable {
     /// Goes on after `pause`.
     public func resume() { order(.resume) }
 
-    /// Ends the transfer. The other program gets the reason. What the receiver has of a file stays, and if the files
-    /// are offered again, the transfer continues from there.
+    /// Ends the transfer. The other program gets the reason. The bytes that the receiver has stay, and if the files are
+    /// offered again, the transfer continues from there.
     public func cancel(because reason: String = "") {
         order(.stop(FileFault(.cancelled, reason.isEmpty ? "it was cancelled" : reason)))
     }
@@ -185,8 +185,8 @@ public final class FileTransfer: Sendable {
     /// The offer has come whole.
     func list(_ items: [FileItem]) { state.withLock { $0.items = items } }
 
-    /// Notes how far the transfer is, and tells the readers from time to time. `hasMoved` says whether anything has
-    /// happened since the last call.
+    /// Updates the progress of the transfer, and passes it to the readers from time to time. `hasMoved` says whether
+    /// anything has happened since the last call.
     func note(
         _ count: TransferCount, isUnderway: Bool, isReconnecting: Bool = false, hasMoved: Bool = false,
         at now: Moment
@@ -243,7 +243,7 @@ public final class FileTransfer: Sendable {
         end(Ending(result: result, outcomes: outcomes, error: overall))
     }
 
-    /// Ends the transfer for those who wait for it.
+    /// Ends the transfer for its readers and for the tasks that wait for it.
     private func end(_ ending: Ending) {
         let (waiting, readers, last) = state.withLock { state in
             state.ending = ending
@@ -260,9 +260,9 @@ public final class FileTransfer: Sendable {
         for continuation in waiting.values { continuation.resume() }
     }
 
-    // MARK: What became of it
+    // MARK: Results
 
-    /// Returns what became of one item in a transfer that ended for the reason `overall`.
+    /// Returns the result for one item in a transfer that ended for the reason `overall`.
     func result(of item: FileItem, _ outcome: ItemOutcome, _ overall: NighError?) -> FileResult {
         switch outcome {
         case .kept(let path, let hash): FileResult(item: item, path: path, hash: hash, error: nil)

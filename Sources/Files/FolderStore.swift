@@ -42,7 +42,7 @@ package final class FolderStore: FileStore {
     /// Creates the store for an offer.
     ///
     /// - Parameters:
-    ///   - finalName: the name that a single file gets, whatever the sender calls it.
+    ///   - finalName: the name that a single file gets, regardless of the sender's name for it.
     ///   - skipsCopies: whether a file that is there already, in its place and with the same content, is not stored a
     ///     second time. The result then names the file that was there.
     ///   - keepsModes: whether files are executable that are so at the sender's.
@@ -136,7 +136,7 @@ package final class FolderStore: FileStore {
 
     // MARK: Parts
 
-    /// Opens what an earlier transfer left of the top that an item belongs to, or creates its part.
+    /// Opens the part that an earlier transfer has left of an item's top, or creates it.
     private func part(for index: Int) throws(FileFailure) -> PartFolder {
         let components = items[index].components
         guard components.count <= FileItem.mostComponents else {
@@ -171,8 +171,8 @@ package final class FolderStore: FileStore {
     }
 
     private func openPart(of top: Int, _ number: Int) throws(FileFailure) -> PartFolder? {
-        let place = PartFolder.Place(destination: destination, base: base(of: top), number: number)
-        return try PartFolder.open(place, sender: sender, name: name(of: top))
+        let location = PartFolder.Location(destination: destination, base: base(of: top), number: number)
+        return try PartFolder.open(location, sender: sender, name: name(of: top))
     }
 
     private func use(_ part: PartFolder, for top: Int) {
@@ -214,12 +214,12 @@ package final class FolderStore: FileStore {
         let base = base(of: top)
         let isFile = tops[top].isFile
         for number in SafeFileName.numbers {
-            let place = PartFolder.Place(destination: destination, base: base, number: number)
-            let name = place.name
+            let location = PartFolder.Location(destination: destination, base: base, number: number)
+            let name = location.name
             let isTaken =
                 replaces && isFile ? !destination.isReplaceable(name.text) : destination.has(name.text)
             guard !isTaken else { continue }
-            if let part = try PartFolder.create(place, sender: sender, name: self.name(of: top)) {
+            if let part = try PartFolder.create(location, sender: sender, name: self.name(of: top)) {
                 return part
             }
         }

@@ -1,17 +1,17 @@
 import NighCore
 
-/// The receiver's side of a transfer: reports what it has of each file, writes what comes, and gives a file its name
-/// once it is whole, verified and on the disk.
+/// The receiver's side of a transfer: reports which bytes of each file it has, writes new ones, and gives a file its
+/// name once it is whole, verified and on the disk.
 ///
 /// It prepares files ahead of those that are coming, so that many small files need no round trip each.
 package final class IncomingFiles: TransferSide {
     /// A step that a file needs before more of it comes, or once it is whole.
     private enum Task {
-        /// Report what is there.
+        /// Report the bytes that are there.
         case report(IncomingPart)
         /// Read all again and hash it.
         case verify(IncomingPart)
-        /// Compare what is there under the name of the file with what the sender says of its own.
+        /// Compare the files under the name of this one with the hash of the sender's.
         case compare(IncomingPart, hash: [UInt8])
     }
 
@@ -50,7 +50,7 @@ package final class IncomingFiles: TransferSide {
     private var receiving: (part: IncomingPart?, offset: Int)?
     /// Bytes that did not fit on the disk, in the order in which they came.
     private var unwritten: [(part: IncomingPart, offset: Int, bytes: [UInt8])] = []
-    /// The most bytes that a file may have whose size nobody knows.
+    /// The most bytes of a file of unknown size.
     private var mostBytes = Int.max
     private let output = RecordOutput()
 
@@ -66,7 +66,7 @@ package final class IncomingFiles: TransferSide {
     /// Asked before an item is listed that takes about this many bytes of memory. If the answer is no, the transfer
     /// ends.
     var mayHold: ((Int) -> Bool)?
-    /// Gets what became of an item, as soon as that is known.
+    /// Gets the result for an item, as soon as it is known.
     var onConclusion: ((FileItem, ItemOutcome) -> Void)?
 
     package init() {}
@@ -81,7 +81,7 @@ package final class IncomingFiles: TransferSide {
 
     /// Takes the offer. If there is too little room for it, stops the transfer for that reason.
     ///
-    /// - Parameter mostBytes: the most bytes that a file may have whose size nobody knows.
+    /// - Parameter mostBytes: the most bytes of a file of unknown size.
     package func accept(into store: any FileStore, atMost mostBytes: Int = .max) {
         guard case .deciding = state else { return }
         // A file that cannot be looked at now counts as missing.
@@ -276,7 +276,7 @@ package final class IncomingFiles: TransferSide {
         output.write(.paused(failure.fault.explanation))
     }
 
-    /// Writes what did not fit before.
+    /// Writes the bytes that did not fit before.
     private func writeAgain() -> TransferWork {
         let waiting = unwritten
         unwritten = []
@@ -293,8 +293,8 @@ package final class IncomingFiles: TransferSide {
         return .again
     }
 
-    /// Goes on after a pause that this side has made because there was no room. What the program has paused does not
-    /// come so far.
+    /// Goes on after a pause that this side has made because there was no room. A transfer that the program has paused
+    /// does not get here.
     private func endPauseForRoom() { if progress.pause?.isHere == true { output.resume(&progress) } }
 
     private func endFile(_ index: Int, _ size: Int, _ hash: [UInt8]) throws(WireError) {
@@ -335,7 +335,7 @@ package final class IncomingFiles: TransferSide {
         }
     }
 
-    /// Finds out what is there of the next file.
+    /// Finds out which bytes of the next file are there.
     private func prepareNext(_ store: any FileStore) -> TransferWork {
         guard parts.count + keptEarlier.count < Self.preparedAhead else { return .wait }
         if items[nextItem].kind == .file, let pause = open(nextItem, store) { return pause }
@@ -352,7 +352,7 @@ package final class IncomingFiles: TransferSide {
         return .again
     }
 
-    /// Finds or creates the place of an item. Returns what to wait for if too many files are open for that now.
+    /// Finds or creates the part of an item. Returns a condition to wait for if too many files are open for that now.
     private func open(_ index: Int, _ store: any FileStore) -> TransferWork? {
         guard outcomes[index] == .pending else { return nil }
         do throws(FileFailure) {
@@ -367,14 +367,14 @@ package final class IncomingFiles: TransferSide {
             }
             endPauseForRoom()
         } catch {
-            // Each of the files that are being received gives back what it has opened.
+            // Each of the files that are being received will close its descriptors.
             if error.lacksDescriptors { return parts.isEmpty ? waitForRoom(error) : .wait }
             fail(index, error)
         }
         return nil
     }
 
-    /// Tells the sender that there is no room, and why, and waits.
+    /// Reports to the sender that there is no room, with the reason, and waits.
     private func waitForRoom(_ failure: FileFailure) -> TransferWork {
         setPausedForRoom(failure)
         return output.count > 0 ? .again : .waitForRoom
@@ -384,14 +384,14 @@ package final class IncomingFiles: TransferSide {
         if let size = items[part.index].size {
             try part.shorten(to: size)
         } else {
-            // A file whose size nobody knows cannot be read twice by its sender.
+            // The sender cannot read a file of unknown size twice.
             try part.shorten(to: 0)
         }
         parts[part.index] = part
         progress.resumed += part.count
         progress.done += part.count
-        // To learn whether it has the file already, this side asks, and does not tell: otherwise a sender could find
-        // out what is in files that it only names.
+        // To learn whether it has the file already, this side asks for the sender's hash, and sends none: otherwise a
+        // sender could learn the content of files that it only names.
         if version != .first, part.count == 0, items[part.index].size != nil, part.file.mayBeThere() {
             part.isCompared = true
             output.write(.compare(index: part.index))
@@ -400,7 +400,7 @@ package final class IncomingFiles: TransferSide {
         }
     }
 
-    /// Compares the next bytes of what is there under the file's name. If all are the sender's, the file is kept as it
+    /// Compares the next bytes of the files under the name of this one. If all are the sender's, the file is kept as it
     /// is.
     private func compare(_ part: IncomingPart, _ hash: [UInt8]) throws(FileFailure) {
         guard parts[part.index] === part else {
@@ -453,7 +453,7 @@ package final class IncomingFiles: TransferSide {
         return .again
     }
 
-    /// Reports the next piece of what is there.
+    /// Reports the next piece of the bytes that are there.
     private func report(_ part: IncomingPart) throws(FileFailure) {
         guard parts[part.index] === part else {
             tasks.removeFirst()

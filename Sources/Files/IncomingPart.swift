@@ -1,6 +1,6 @@
 import NighCore
 
-/// One file that is being received: what is there of it, and its hash as far as it is known.
+/// A file that is being received: the bytes that are there, and their hash as far as it is known.
 final class IncomingPart {
     let index: Int
     let file: any StoredPart
@@ -17,7 +17,7 @@ final class IncomingPart {
     var expected: (size: Int, hash: [UInt8])?
     /// Whether the sender was asked for the hash of its file, and has not answered.
     var isCompared = false
-    /// How often what was written was not what was sent.
+    /// How often the written bytes differed from the sent ones.
     var mismatches = 0
     /// How many of the bytes the sender knows to be written.
     var reported = 0
@@ -61,7 +61,7 @@ final class IncomingPart {
         return growth
     }
 
-    /// Drops what is behind `size`.
+    /// Drops all bytes from offset `size` on.
     func shorten(to size: Int) throws(FileFailure) {
         guard count > size else { return }
         try file.truncate(to: size)

@@ -3,7 +3,7 @@ import NighCore
 /// The items of an offer, as a receiver gets them one after the other.
 struct ItemList {
     private(set) var items: [FileItem] = []
-    /// The bytes of their paths, their types and what programs add.
+    /// The bytes of their paths, types and metadata.
     private var listedBytes = 0
 
     /// Adds an item. Fails if the list has become too long.

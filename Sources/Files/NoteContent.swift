@@ -1,13 +1,13 @@
 import NighCore
 
-/// What the note of an incomplete transfer says. It consists of lines, so that it can grow, and so that a person can
+/// The content of an incomplete transfer's note. It consists of lines, so that it can grow, and so that a person can
 /// read it. Bytes that could end a line or act on a terminal are written as `\xHH`.
 struct NoteContent {
-    /// What the transfer is.
+    /// The sender and the names of the transfer.
     struct Header: Equatable {
-        /// Who sends it.
+        /// The peer that sends it.
         let sender: PeerID
-        /// What the sender calls it.
+        /// The sender's name for it.
         let name: String
         /// The name that it is to get here.
         let final: String

@@ -8,7 +8,7 @@ package final class OpenDescriptor: Sendable {
 
     deinit { close(number) }
 
-    /// What the file system reports of the file; nil if it reports nothing.
+    /// The status of the file; nil if the file system reports none.
     package var status: stat? {
         var status = stat()
         return fstat(number, &status) == 0 ? status : nil

@@ -1,7 +1,7 @@
 import Glibc
 
 /// A folder that is held open. Everything in it is reached by a name in the open folder, so nothing happens anywhere
-/// else, whatever its path leads to by then.
+/// else, even if its path leads elsewhere by then.
 package final class OpenFolder: Sendable {
     /// The path that a person sees.
     package let path: String
@@ -20,12 +20,12 @@ package final class OpenFolder: Sendable {
         descriptor = OpenDescriptor(number)
     }
 
-    /// Returns the path of what has that name.
+    /// Returns the path for a name in the folder.
     package func path(of name: String) -> String {
         path == "." ? name : path.hasSuffix("/") ? "\(path)\(name)" : "\(path)/\(name)"
     }
 
-    // MARK: What is there
+    // MARK: Looking
 
     /// The number of free bytes; nil if the file system does not say.
     package var room: Int? {
@@ -38,7 +38,7 @@ package final class OpenFolder: Sendable {
         return isTooMany ? .max : bytes
     }
 
-    /// Returns what has that name, without following a link; nil if nothing has it.
+    /// Returns the status of the file or folder with that name, without following a link; nil if there is none.
     func status(of name: String) -> stat? {
         var status = stat()
         return fstatat(descriptor.number, name, &status, AT_SYMLINK_NOFOLLOW) == 0 ? status : nil
@@ -47,7 +47,7 @@ package final class OpenFolder: Sendable {
     /// Returns whether anything has that name.
     package func has(_ name: String) -> Bool { status(of: name) != nil }
 
-    /// Returns whether a file may replace what has that name: a plain file, a link or nothing, but no device, pipe or
+    /// Returns whether a file may take that name: if a plain file, a link or nothing has it, but no device, pipe or
     /// folder.
     func isReplaceable(_ name: String) -> Bool {
         guard let kind = status(of: name)?.kind else { return true }
@@ -134,7 +134,7 @@ package final class OpenFolder: Sendable {
         linkat(AT_FDCWD, "/proc/self/fd/\(file.number)", descriptor.number, name, AT_SYMLINK_FOLLOW) == 0
     }
 
-    /// Moves a file to another folder, where it replaces what has its new name.
+    /// Moves a file to another folder, where it replaces any file with its new name.
     func move(_ name: String, to folder: OpenFolder, as newName: String) throws(FileFailure) {
         guard renameat(descriptor.number, name, folder.descriptor.number, newName) == 0 else {
             throw .system("creating \(folder.path(of: newName))")
@@ -168,7 +168,7 @@ package struct EntryName: Comparable {
         if text == "." || text == ".." { return nil }
     }
 
-    /// The name as text. What is not UTF-8 is shown as U+FFFD.
+    /// The name as text. Bytes that are not UTF-8 become U+FFFD.
     package var text: String {
         String(decoding: bytes.dropLast().map(UInt8.init(bitPattern:)), as: UTF8.self)
     }

@@ -1,6 +1,7 @@
 import NighCore
 
-/// The sender's side of a transfer: offers the items, learns what the receiver has of each, and sends what is missing.
+/// The sender's side of a transfer: offers the items, learns which bytes of each the receiver has, and sends the
+/// others.
 ///
 /// The receiver reports each file in pieces with hashes. This side reads the same pieces of its own file and sends
 /// those that differ. So the bytes of a file pass through the running hash once, in order, whether they are sent or
@@ -13,7 +14,7 @@ package final class OutgoingFiles: TransferSide {
         private(set) var pieces: [Piece] = []
         private var count = 0
         var compared = 0
-        /// Nothing more will be said of it.
+        /// Whether the report has ended.
         var isComplete = false
         /// The hash of the file that the receiver kept earlier.
         var wholeHash: [UInt8]?
@@ -47,7 +48,7 @@ package final class OutgoingFiles: TransferSide {
         var position = 0
         /// Up to where bytes are sent before more are compared.
         var sendingEnd = 0
-        /// Where the next `data` record belongs, if `begin` has said so.
+        /// The offset of the next `data` record, once `begin` has stated it.
         var announced: Int?
     }
 
@@ -73,8 +74,8 @@ package final class OutgoingFiles: TransferSide {
     private var unfinished: Int
     private let output = RecordOutput()
 
-    /// Called once it is known what becomes of each item, before the receiver learns that this side knows it. From then
-    /// on the receiver takes the same files for new ones, so a program that sends unfinished files again has to forget
+    /// Called once the outcome of each item is known, before the receiver learns that this side knows it. From then on
+    /// the receiver takes the same files for new ones, so a program that sends unfinished files again has to forget
     /// them now.
     package var onDecided: (([ItemOutcome]) -> Void)?
 
@@ -195,7 +196,7 @@ package final class OutgoingFiles: TransferSide {
         throw .malformed("a record of files comes out of turn")
     }
 
-    /// The sizes and hashes of the files that were sent whole, and of which it is not known what became.
+    /// The sizes and hashes of the files that were sent whole and have no outcome yet.
     private var sent: [Int: (size: Int, hash: [UInt8])] = [:]
 
     /// How many bytes of an item the receiver can have at most: those that were sent or compared.
@@ -224,7 +225,7 @@ package final class OutgoingFiles: TransferSide {
         reportCounts[index] = nil
     }
 
-    /// Adds to what the receiver has said of an item.
+    /// Adds to the receiver's report on an item.
     private func report(
         _ index: Int, _ change: (Report) throws(WireError) -> Void
     ) throws(WireError) {
@@ -256,7 +257,7 @@ package final class OutgoingFiles: TransferSide {
         reports.append(report)
     }
 
-    /// How often the receiver has reported on each item of which it is not known what became.
+    /// How often the receiver has reported on each item that has no outcome yet.
     private var reportCounts: [Int: Int] = [:]
 
     /// The most items whose reports wait.
@@ -346,7 +347,7 @@ package final class OutgoingFiles: TransferSide {
         return try send(file, atMost: FileRecord.mostData)
     }
 
-    /// Hashes the whole file, and tells the receiver, which has asked.
+    /// Hashes the whole file, and sends the hash to the receiver, which has asked for it.
     private func claim(_ file: Current) throws(FileFailure) -> TransferWork {
         let bytes = try read(file, atMost: FileRecord.longestPiece)
         guard bytes.isEmpty else {
@@ -357,7 +358,7 @@ package final class OutgoingFiles: TransferSide {
         return try finish(file, .claim(index: file.index, size: file.position, hash: file.hash.value))
     }
 
-    /// Reads what the receiver has reported, and has it sent if it is another here.
+    /// Reads a piece that the receiver has reported, and has it sent if it differs here.
     private func compare(_ report: Report, _ file: Current) throws(FileFailure) -> TransferWork {
         let piece = report.pieces[report.compared]
         let bytes = try read(file, atMost: piece.count)

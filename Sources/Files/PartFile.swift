@@ -33,7 +33,8 @@ final class PartFile: StoredPart {
         file = try part.openData(key)
         guard let status = file.status else { throw .system("reading \(part.folder.path(of: key))") }
         count = Int(status.st_size)
-        // An earlier version reserved space for the whole file. What a killed program left of that is given back.
+        // An earlier version reserved space for the whole file. Space that a killed program has left reserved is given
+        // back.
         if Int(status.st_blocks) * 512 - count > Self.mostSlack { ftruncate(file.number, count) }
         lease = FileLease(of: file)
         names = item.components
@@ -74,7 +75,7 @@ final class PartFile: StoredPart {
 
     private func failedWriting() -> FileFailure {
         let failure = FileFailure.system("writing \(part.folder.path(of: key))")
-        // What was written of the last bytes is there as well. If another program has shortened the file, its lease is
+        // A part of the last bytes may have been written. If another program has shortened the file, its lease is
         // broken, and the file is read again at its end.
         if let status = file.status { count = max(count, Int(status.st_size)) }
         return failure
@@ -101,7 +102,7 @@ final class PartFile: StoredPart {
     private func prepare() throws(FileFailure) {
         guard let status = file.status else { throw failedWriting() }
         let readable = status.st_mode & 0o644
-        // Whoever may read a program may run it.
+        // Users who may read a program may run it.
         let mode = keepsMode && item.isExecutable ? readable | (readable & 0o444) >> 2 : readable
         guard status.st_mode & 0o7777 == mode || fchmod(file.number, mode) == 0 else { throw failedWriting() }
         if let modified = item.modified {

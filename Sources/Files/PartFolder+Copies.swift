@@ -1,12 +1,10 @@
 import Glibc
 import NighCore
 
-/// Finds what was there before this transfer: the files and folders whose names would be those of this transfer, if
-/// they were free.
+/// Finds earlier copies: the files and folders whose names this transfer would use, if they were free.
 ///
-/// Only what has the same content counts. To learn that, the receiver asks for the hash of the sender's file, or
-/// receives the whole file: a receiver that told the sender the hash of a file that the sender has only named would
-/// tell it what is in that file.
+/// Only files with equal content count. To learn that, the receiver asks for the hash of the sender's file, or receives
+/// the whole file: a receiver that sent the hash of a file that the sender has only named would reveal its content.
 extension PartFolder {
     /// Returns the folders that were there before, each in the place of an offered folder.
     func earlierFolders(_ names: some Collection<String>) throws(FileFailure) -> [Final] {

@@ -13,7 +13,7 @@ extension PartFolder {
         try note.sync()
     }
 
-    /// Returns the whole file with this key; nil if it is not whole. Ends what a killed program began.
+    /// Returns the whole file with this key; nil if it is not whole. Completes a step that a killed program began.
     func keptFile(_ key: String, _ names: [String]) throws(FileFailure) -> NoteContent.Kept? {
         let kept = note.content.kept[key]
         guard hasSecondName(key) else { return try movedFile(key, unless: kept) ?? kept }

@@ -3,7 +3,7 @@ import Glibc
 /// Gives whole files and folders their names. Nothing that exists is replaced, unless the user wants that of a single
 /// file.
 extension PartFolder {
-    /// Where a file or folder got its name.
+    /// The folder and the path that a file or folder has got.
     struct Final {
         /// The folder that it is in.
         let folder: OpenFolder
@@ -65,7 +65,7 @@ extension PartFolder {
         }
         for name in candidates {
             let final = Final(folder: outer.folder, path: outer.path(of: name))
-            // What is in an offered folder came with it, and is not there to be replaced.
+            // The content of an offered folder came with it, and is not there to be replaced.
             if replacing, names.count < 2 {
                 guard outer.folder.isReplaceable(name) else { continue }
                 try replace(name, in: final, with: file, key)
@@ -93,7 +93,7 @@ extension PartFolder {
         return ((isTop ? number : 1)...SafeFileName.numbers.upperBound).lazy.map { base.numbered($0).text }
     }
 
-    /// Replaces what has a name, in one step.
+    /// Replaces the file with that name, in one step.
     private func replace(
         _ name: String, in final: Final, with file: OpenDescriptor, _ key: String
     ) throws(FileFailure) {
@@ -121,7 +121,7 @@ extension PartFolder {
 }
 
 extension PartFolder.Final {
-    /// Returns the path of what has that name in a folder.
+    /// Returns the path for a name in the folder.
     func path(of name: String) -> String { path.isEmpty ? name : "\(path)/\(name)" }
 
     fileprivate func allTaken(_ name: SafeFileName) -> FileFailure {

@@ -1,7 +1,7 @@
 import Glibc
 import NighCore
 
-/// The folder `NAME.part`, which holds what is incomplete of one offered file or folder: a note, and the data of each
+/// The folder `NAME.part`, which holds the incomplete part of one offered file or folder: a note, and the data of each
 /// file that is not whole yet.
 final class PartFolder {
     /// The name that the whole file or folder is to get.
@@ -15,48 +15,49 @@ final class PartFolder {
     /// The folder that everything is received into.
     let destination: OpenFolder
 
-    /// A transfer leaves no trace of what never had any bytes.
+    /// A transfer leaves no trace of files that never had any bytes.
     deinit { if isEmpty { remove() } }
 
-    private init(_ place: Place, _ folder: OpenFolder, _ note: TransferNote) {
-        name = place.name
-        base = place.base
-        number = place.number
-        destination = place.destination
+    private init(_ location: Location, _ folder: OpenFolder, _ note: TransferNote) {
+        name = location.name
+        base = location.base
+        number = location.number
+        destination = location.destination
         self.folder = folder
         self.note = note
     }
 
-    /// Where such a folder can be.
-    struct Place {
+    /// The destination and the name of such a folder.
+    struct Location {
         let destination: OpenFolder
         let base: SafeFileName
         let number: Int
         var name: SafeFileName { base.numbered(number) }
     }
 
-    /// Opens what an earlier transfer left. Returns nil if it left nothing there, or if it is in use.
-    static func open(_ place: Place, sender: PeerID, name: String) throws(FileFailure) -> PartFolder? {
-        guard let folder = try ownFolder(place.name.part, in: place.destination),
+    /// Opens the folder of an earlier transfer. Returns nil if there is none, or if it is in use.
+    static func open(_ location: Location, sender: PeerID, name: String) throws(FileFailure) -> PartFolder? {
+        guard let folder = try ownFolder(location.name.part, in: location.destination),
             let note = try TransferNote.open(in: folder), note.content.header.sender == sender,
             note.content.header.name.utf8.elementsEqual(name.utf8)
         else { return nil }
-        return PartFolder(place, folder, note)
+        return PartFolder(location, folder, note)
     }
 
     /// Creates the folder. Returns nil if its name is taken.
-    static func create(_ place: Place, sender: PeerID, name: String) throws(FileFailure) -> PartFolder? {
-        let part = place.name.part
-        let isNew = try place.destination.makeFolder(part, mode: 0o700)
-        let header = NoteContent.Header(sender: sender, name: name, final: place.name.text)
+    static func create(_ location: Location, sender: PeerID, name: String) throws(FileFailure) -> PartFolder?
+    {
+        let part = location.name.part
+        let isNew = try location.destination.makeFolder(part, mode: 0o700)
+        let header = NoteContent.Header(sender: sender, name: name, final: location.name.text)
         do throws(FileFailure) {
-            guard let folder = try ownFolder(part, in: place.destination) else { return nil }
+            guard let folder = try ownFolder(part, in: location.destination) else { return nil }
             // A program that was killed at this point left a note without a header, and nothing else.
             if !isNew, try folder.names(atMost: 2).map(\.text) != [TransferNote.name] { return nil }
             guard let note = try TransferNote.create(header, in: folder) else { return nil }
-            return PartFolder(place, folder, note)
+            return PartFolder(location, folder, note)
         } catch {
-            if isNew { place.destination.removeFolder(part) }
+            if isNew { location.destination.removeFolder(part) }
             throw error
         }
     }

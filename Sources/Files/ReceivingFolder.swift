@@ -28,7 +28,7 @@ package final class ReceivingFolder: Sendable {
     /// The number of free bytes; nil if the file system does not say.
     package var room: Int? { folder.room }
 
-    /// Finds what was not received completely, in the order of the names.
+    /// Finds the transfers that were not received completely, in the order of the names.
     package func unfinished() throws(FileFailure) -> [UnfinishedTransfer] {
         let parts = try folder.names().map(\.text).filter { $0.hasSuffix(".part") }.sorted()
         var found: [UnfinishedTransfer] = []
@@ -51,12 +51,12 @@ package final class ReceivingFolder: Sendable {
             part: part)
     }
 
-    /// Removes what is left of a transfer. The files that are whole and have their names stay. Throws if the transfer
-    /// is being continued.
+    /// Removes the data of an unfinished transfer. The files that are whole and have their names stay. Throws if the
+    /// transfer is being continued.
     package func remove(_ transfer: UnfinishedTransfer) throws(FileFailure) {
-        let place = PartFolder.Place(
+        let location = PartFolder.Location(
             destination: folder, base: SafeFileName(keeping: String(transfer.part.dropLast(5))), number: 1)
-        guard let part = try PartFolder.open(place, sender: transfer.sender, name: transfer.name) else {
+        guard let part = try PartFolder.open(location, sender: transfer.sender, name: transfer.name) else {
             guard folder.has(transfer.part) else { return }
             throw FileFailure("\(transfer.path) is in use, and stays")
         }

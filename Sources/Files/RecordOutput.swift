@@ -1,4 +1,4 @@
-/// What one side of a transfer says: the records that wait to be sent, whether it has paused the transfer, and the
+/// The output of one side of a transfer: the records that wait to be sent, whether it has paused the transfer, and the
 /// memory that it reads pieces of files into.
 final class RecordOutput {
     private var waiting: [UInt8] = []
@@ -30,7 +30,7 @@ final class RecordOutput {
     /// Adds a record.
     func write(_ record: FileRecord) { waiting += record.bytes }
 
-    /// Drops what waits, and says only this.
+    /// Replaces all records that wait by this one.
     func replaceAll(with record: FileRecord) { waiting = record.bytes }
 
     /// Pauses the transfer from this side, or resumes it, and says so.

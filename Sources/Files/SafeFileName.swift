@@ -4,7 +4,7 @@ package struct SafeFileName: Hashable {
     /// The name in the folder.
     package let text: String
 
-    /// The name of the folder with what is incomplete of the file or folder.
+    /// The name of the folder for the incomplete file or folder.
     package var part: String { "\(text).part" }
 
     /// Leaves room for a number and `.part` within the limit of file systems, which is 255 bytes.
@@ -18,9 +18,9 @@ package struct SafeFileName: Hashable {
     /// Keeps a name that is in the folder already.
     init(keeping text: String) { self.text = text }
 
-    /// Creates the safe name that is closest to what the peer calls the file.
+    /// Creates the safe name that is closest to the peer's name for the file.
     ///
-    /// - Parameter mayBeHidden: whether a dot at the front stays: in a folder that was made for what the peer sends, it
+    /// - Parameter mayBeHidden: whether a dot at the front stays: in a folder that was made for the peer's files, it
     ///   hides nothing of the user's, and the folder would not be complete without it.
     package init(_ announced: String, mayBeHidden: Bool = false) {
         let last = announced.pathComponents.last ?? ""
@@ -67,7 +67,7 @@ package struct SafeFileName: Hashable {
         return SafeFileName(text: "\(stem) (\(number))\(end)")
     }
 
-    /// Returns what `numbered` made of a name with a number from 2 on; nil if the text is no such name.
+    /// Returns the name and the number, from 2 on, that `numbered` has made the text of; nil if it has not.
     static func unnumbered(_ text: String) -> (base: String, number: Int)? {
         let (stem, end) = parts(of: text)
         guard stem.last == ")", let bracket = stem.lastIndex(of: "("),

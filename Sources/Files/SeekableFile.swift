@@ -1,7 +1,7 @@
 import Glibc
 import NighCore
 
-/// A file of a known size that is being sent, any part of which can be read at any time.
+/// A file of a known size that is being sent. Any part of it can be read at any time.
 final class SeekableFile: SourceFile {
     let isSeekable = true
     private let file: OpenDescriptor

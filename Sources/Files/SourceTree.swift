@@ -4,9 +4,9 @@ import NighCore
 /// The files and folders of this computer that are sent in one offer.
 ///
 /// Links that the user names are followed. Links, pipes, sockets and devices in folders are not sent; ``skipped`` names
-/// them. Only what the user names as a pipe is held open: every other file is opened when it is sent.
+/// them. Only a pipe that the user names is held open: every other file is opened when it is sent.
 package final class SourceTree: FileSource {
-    /// What the user wants to send.
+    /// A file, a folder or the standard input that the user wants to send.
     package enum Entry: Sendable {
         /// A file or a folder, under its own name or another.
         case path(String, as: String? = nil)
@@ -21,9 +21,9 @@ package final class SourceTree: FileSource {
         package let reason: String
     }
 
-    /// What is offered: the entries in their order, and the content of each folder in the order of the names' bytes.
+    /// The items to offer: the entries in their order, and the content of each folder in the order of the names' bytes.
     package let items: [FileItem]
-    /// What is not sent.
+    /// The files and folders that are not sent.
     package let skipped: [Skipped]
 
     private let nodes: [SourceWalk.Node]
@@ -75,14 +75,14 @@ package final class SourceTree: FileSource {
             return number < 0 && errno == EWOULDBLOCK ? openat(base, name.baseAddress!, flags) : number
         }
         guard number >= 0 else {
-            // What was found is gone, or something else has its name.
+            // The file or folder is gone, or something else has its name.
             let isGone = errno == ENOENT || errno == ENOTDIR || errno == ELOOP
             throw isGone ? .changed(label) : .system("\(label) cannot be read")
         }
         return OpenDescriptor(number)
     }
 
-    /// Opens the folder of that index; nil for the folder of what the user named.
+    /// Opens the folder of that index; nil for files and folders that the user named.
     private func folder(_ index: Int?) throws(FileFailure) -> OpenDescriptor? {
         guard let index else { return nil }
         if let recent, recent.index == index { return recent.folder }

@@ -1,28 +1,28 @@
 import Glibc
 import NighCore
 
-/// Finds what is in the files and folders that are to be sent.
+/// Lists the files and folders to send, with the content of the folders.
 struct SourceWalk {
     /// A file or folder that was found.
     struct Node {
-        /// The index of the folder that it is in; nil for what the user named.
+        /// The index of the folder that it is in; nil for a file or folder that the user named.
         let parent: Int?
         /// The name in that folder, or the path that the user named. With a zero behind it.
         let name: [CChar]
-        /// What the file system reported.
+        /// The status that the file system reported.
         let status: stat
     }
 
-    /// What is offered, in order.
+    /// The files and folders to offer, in order.
     private(set) var items: [FileItem] = []
     /// The node of each item.
     private(set) var nodes: [Node] = []
-    /// What is not offered, and why.
+    /// The files and folders that are not offered, with the reasons.
     private(set) var skipped: [SourceTree.Skipped] = []
     /// The open files, by item, that cannot be opened once more.
     private(set) var held: [Int: any SourceFile] = [:]
 
-    /// What the items count in the list of the offer.
+    /// The bytes of the items in the list of the offer.
     private var listedBytes = 0
     private let limit: Int
     private let giveUp: Duration
@@ -34,7 +34,7 @@ struct SourceWalk {
         self.giveUp = giveUp
     }
 
-    // MARK: What the user named
+    // MARK: The user's files and folders
 
     /// Adds the standard input.
     mutating func addStandardInput(as name: String) throws(FileFailure) {
@@ -100,7 +100,7 @@ struct SourceWalk {
         return status
     }
 
-    /// Opens what the user named, without waiting for a writer if it is a pipe.
+    /// Opens a file or folder that the user named, without waiting for a writer if it is a pipe.
     private static func open(_ path: String) throws(FileFailure) -> OpenDescriptor {
         let flags = O_RDONLY | O_CLOEXEC | O_NOCTTY
         var number = Glibc.open(path, flags | O_NONBLOCK)
@@ -120,7 +120,7 @@ struct SourceWalk {
         return last
     }
 
-    // MARK: What is in folders
+    // MARK: The content of folders
 
     private mutating func addContent(
         of folder: OpenFolder, _ status: stat, index: Int

@@ -1,8 +1,8 @@
 import Glibc
 import NighCore
 
-/// The standard output as the place of one file. What was written cannot be read or taken back, so no other transfer
-/// can follow it, not even one of the same file.
+/// The standard output as the place of one file. Written bytes cannot be read or taken back, so no other transfer can
+/// follow it, not even one of the same file.
 package final class StandardOutput {
     /// The number of bytes that were written.
     fileprivate var count = 0

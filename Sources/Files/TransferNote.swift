@@ -3,7 +3,6 @@ import Glibc
 /// The note of an incomplete transfer, which says whose it is and which of its files are whole. It is locked while it
 /// is open, so that two programs do not continue the same transfer.
 final class TransferNote {
-    /// What it says.
     private(set) var content: NoteContent
     private let file: OpenDescriptor
     private let path: String

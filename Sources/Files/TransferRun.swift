@@ -2,7 +2,7 @@ import NighCore
 
 /// Moves bytes between one side of a transfer and its stream, without waiting.
 package final class TransferSteps {
-    /// What to wait for before the next step.
+    /// The condition to wait for before the next step.
     package enum Pause {
         /// Nothing.
         case none
@@ -17,15 +17,15 @@ package final class TransferSteps {
 
     private let stream: ByteStream
     private let side: any TransferSide
-    /// What the side wants to send. It stays in place until the side works again.
+    /// The bytes that the side wants to send. They stay in place until the side works again.
     private var unsent = UnsafeRawBufferPointer(start: nil, count: 0)
     private var canWrite = true
-    /// When this side has said all; nil before that.
+    /// When this side has sent all; nil before that.
     private var finishedAt: Moment?
 
     /// The bytes that are read before the next piece of work.
     private static let readLimit = 512 << 10
-    /// How long the other side may take to end its direction too, once all is said. It is longer than the time without
+    /// How long the other side may take to end its direction too, once all is sent. It is longer than the time without
     /// a link after which a conversation ends.
     package static let leavingTime = Moment.Span.seconds(15)
 
@@ -34,7 +34,7 @@ package final class TransferSteps {
         self.stream = stream
     }
 
-    /// Reads what has come, and writes or does the next piece of work.
+    /// Reads the bytes that have come, and writes or does the next piece of work.
     package func step(at now: Moment) -> Pause {
         let hasRead = read()
         if let finishedAt, now - finishedAt >= Self.leavingTime { side.leave() }
@@ -44,12 +44,12 @@ package final class TransferSteps {
                 let count = try stream.tryWrite(unsent)
                 unsent = UnsafeRawBufferPointer(rebasing: unsent[count...])
             } catch {
-                // The other side reads no more; why, it says in its own direction.
+                // The other side reads no more, and gives the reason in its own direction.
                 canWrite = false
                 return .none
             }
             guard !unsent.isEmpty else { return .none }
-            // What is left of a transfer that has ended is not worth waiting for.
+            // A transfer that has ended does not wait for room for its last records.
             if side.hasEnded { return close(isAllSent: false) }
             return hasRead ? .none : .activity(bytes: side.takesBytes, room: true)
         }
@@ -67,7 +67,7 @@ package final class TransferSteps {
         return .none
     }
 
-    /// Gives the side what has come. Returns whether it was anything.
+    /// Gives the side the bytes that have come. Returns whether there were any.
     private func read() -> Bool {
         var count = 0
         // A side that takes no bytes now, because its disk is full or somebody has paused it, has to know of the end,
@@ -93,7 +93,8 @@ package final class TransferSteps {
         return count > 0
     }
 
-    /// Why the other side reads no more. One that has stopped says so only behind what it has sent.
+    /// The reason why the other side reads no more. A side that has stopped gives it only behind the bytes that it has
+    /// sent.
     private var writingFailure: NighError? {
         do throws(NighError) {
             _ = try stream.tryWrite(UnsafeRawBufferPointer(start: nil, count: 0))
@@ -106,7 +107,7 @@ package final class TransferSteps {
     /// Ends the stream as the transfer has ended.
     private func close(isAllSent: Bool) -> Pause {
         var work = side.work()
-        // What is left to be said does not fit, and the reason goes with the end of the stream.
+        // The records that are left do not fit. The end of the stream carries the reason.
         while case .send = work { work = side.work() }
         guard case .over(let ending) = work else { return .none }
         switch ending {
@@ -119,8 +120,8 @@ package final class TransferSteps {
     }
 }
 
-/// Drives one side of a transfer in one task, on a thread of its own where the disk may block, and does what the
-/// program asks for.
+/// Drives one side of a transfer in one task, on a thread of its own where the disk may block, and carries out the
+/// program's commands.
 struct TransferRun {
     let stream: ByteStream
     let side: any TransferSide
@@ -131,7 +132,8 @@ struct TransferRun {
     private static let roomInterval = 1.0
     /// How often a transfer that is under way looks at the time, in seconds.
     private static let tickInterval = 1.0
-    /// The same for a receiver: another program may wait that long to open a file that is being received.
+    /// How often a receiver looks, in seconds: another program may wait that long to open a file that is being
+    /// received.
     private static let admissionInterval = 0.2
 
     /// Runs to the end. Calls `onTurn` after each step.

@@ -1,19 +1,19 @@
 import NighCore
 
-/// One side of a transfer, `OutgoingFiles` or `IncomingFiles`: takes what comes on the stream, and does the work on the
+/// One side of a transfer, `OutgoingFiles` or `IncomingFiles`: takes the bytes of the stream, and does the work on the
 /// disk between. It knows no stream, no clock and no thread. Its driver gives it the bytes that came, calls `work`, and
-/// does what that returns.
+/// carries out the result.
 package protocol TransferSide: AnyObject {
-    /// Whether bytes that come can be taken now. While they cannot, they wait in the stream, and so does the sender.
+    /// Whether it can take bytes now. While it cannot, they wait in the stream, and so does the sender.
     var takesBytes: Bool { get }
 
     /// Whether the receiver has taken the offer, and the transfer has not ended.
     var isUnderway: Bool { get }
 
-    /// Whether the transfer has ended. What is left to be sent then only says why.
+    /// Whether the transfer has ended. The records that are then left to send only give the reason.
     var hasEnded: Bool { get }
 
-    /// What became of each item.
+    /// The outcome for each item.
     var outcomes: [ItemOutcome] { get }
 
     /// Pauses the transfer, or goes on. The other side gets the reason.
@@ -22,7 +22,7 @@ package protocol TransferSide: AnyObject {
     /// Ends the transfer from this side.
     func stop(_ fault: FileFault)
 
-    /// Ends the transfer if all is said and only the other side's end is missing: that side takes too long.
+    /// Ends the transfer if all is sent and only the other side's end is missing: that side takes too long.
     func leave()
 
     /// Takes the next bytes of the stream.
@@ -38,19 +38,19 @@ package protocol TransferSide: AnyObject {
     var progress: TransferCount { get }
 }
 
-/// What one piece of work led to.
+/// The result of one piece of work.
 package enum TransferWork {
     /// These bytes are to be sent. They stay in place until the next call of `work`.
     case send(UnsafeRawBufferPointer)
     /// There may be more to do at once.
     case again
-    /// There is nothing to do before bytes have come or the program has said something.
+    /// There is nothing to do before bytes have come or the program has given a command.
     case wait
     /// There is nothing to do before there is something to read in a pipe that is sent.
     case waitForInput(AwaitedInput)
     /// The disk is full or too many files are open: there is nothing to do before some time has passed.
     case waitForRoom
-    /// All is said: finish writing, and wait for the other side's end.
+    /// All is sent: finish writing, and wait for the other side's end.
     case finish
     /// The transfer is over.
     case over(TransferEnding)
@@ -68,12 +68,12 @@ package enum TransferEnding {
     case lost(NighError)
 }
 
-/// What became of one item.
+/// The outcome for one item.
 package enum ItemOutcome: Hashable, Sendable {
     case pending
     /// It is at the receiver, whole and verified. The path is known at the receiver only, and the hash for files only.
     case kept(path: String?, hash: [UInt8]?)
-    /// It is not, and this side or the other said why.
+    /// It is not at the receiver, for a reason that this side or the other gave.
     case failed(FileFault, words: String)
 }
 
@@ -108,7 +108,7 @@ package struct TransferCount: Hashable, Sendable {
         if item.size == nil { isTotalKnown = false }
     }
 
-    /// Counts an item of which it is known what became of it.
+    /// Counts an item whose outcome is known.
     mutating func conclude(_ outcome: ItemOutcome) {
         if case .kept = outcome { itemsDone += 1 } else { itemsFailed += 1 }
     }

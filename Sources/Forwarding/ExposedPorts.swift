@@ -12,7 +12,7 @@ package final class ExposedPorts: ConversationLayer, @unchecked Sendable {
     package struct Observer {
         /// A peer was connected to a port.
         package var opened: (PeerID, _ port: UInt16) -> Void = { _, _ in }
-        /// A peer was refused a connection. The name is what it asked for, which need not be a port.
+        /// A peer was refused a connection. The name is the one that it asked for, which need not be a port.
         package var refused: (PeerID, _ name: String, ForwardingRefusal) -> Void = { _, _, _ in }
         /// A connection is over. The bytes are those sent to the peer, and those received from it. The error is the
         /// reason if the connection did not end in good order.
@@ -45,7 +45,7 @@ package final class ExposedPorts: ConversationLayer, @unchecked Sendable {
     /// Begins to follow a session.
     package func attach(to session: Session) { self.session = session }
 
-    /// Reports what happens from now on. Call it before the session has started.
+    /// Reports all events from now on. Call it before the session has started.
     package func report(to observer: Observer) { self.observer = observer }
 
     /// The connections so far, and the bytes of those that are over. Loop only.

@@ -47,10 +47,9 @@ package final class ForwardingClient: @unchecked Sendable {
         }
     }
 
-    /// Carries the connection of a program of this device to a port of a peer's device. What the program sends waits
-    /// until the other side has answered. Calls `opened` with the answer, and `closed` once at the end, with the bytes
-    /// sent and received and the reason if it did not end in good order. A connection that is refused is reset. Loop
-    /// only.
+    /// Carries the connection of a program of this device to a port of a peer's device. The program's bytes wait until
+    /// the other side has answered. Calls `opened` with the answer, and `closed` once at the end, with the bytes sent
+    /// and received and the reason if it did not end in good order. A connection that is refused is reset. Loop only.
     package func carry(
         _ local: any LocalConnection, to port: UInt16, at peer: PeerID,
         opened: @escaping @Sendable (_ grace: Duration) -> Void,

@@ -27,7 +27,7 @@ package protocol LocalConnection: AnyObject {
     func reset()
 }
 
-/// Handles what happens on a local connection.
+/// Handles the events of a local connection.
 package protocol LocalConnectionHandler: AnyObject {
     /// Bytes have come from the program.
     func received(_ bytes: ByteSlice)

@@ -1,7 +1,7 @@
 import NighCore
 
 /// Decides which peers a session invites without being asked, and when. A value without I/O: its owner makes the
-/// invitations and reports what happens to peers.
+/// invitations and reports changes of peers.
 struct AutomaticInvitations {
     private static let firstPause = Moment.Span.milliseconds(500)
     private static let longestPause = Moment.Span.seconds(30)

@@ -84,7 +84,7 @@ public final class Channel: Sendable {
     /// The streams that peers open in this channel. If more than 256 wait for the program, the oldest is cancelled.
     public var streams: Incoming<ByteStream> { port.streams }
 
-    /// Closes the channel: its sequences end, and its name can be used anew. What was sent still arrives.
+    /// Closes the channel: its sequences end, and its name can be used anew. Messages that were sent still arrive.
     public func close() { channels.close(port) }
 }
 

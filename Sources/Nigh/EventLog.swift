@@ -2,7 +2,7 @@ import NighCore
 
 /// How important a line of a log is, by the names of swift-log.
 public enum LogLevel: String, CaseIterable, Sendable {
-    /// Of use only to those who look for a fault in Nigh itself. Nigh writes none.
+    /// Details for finding a fault in Nigh itself. Nigh writes none.
     case trace
     /// Peers come, change and go; transports and addresses.
     case debug
@@ -18,7 +18,7 @@ public enum LogLevel: String, CaseIterable, Sendable {
     case critical
 }
 
-/// Writes the events of a session, and what else happens, to the program's own log.
+/// Writes the events of a session, and questions that were not answered, to the program's own log.
 final class EventLog: SessionLayer {
     private let write: @Sendable (LogLevel, String, [String: String]) -> Void
 

@@ -4,9 +4,9 @@ import Synchronization
 
 /// Which files a session accepts.
 public enum FileAcceptance: Hashable, Sendable {
-    /// None. A peer that sends files gets an error which says so.
+    /// No files. A peer that sends some gets an error.
     case none
-    /// Those that the program accepts: it gets each offer in ``Session/fileOffers``.
+    /// Files that the program accepts: it gets each offer in ``Session/fileOffers``.
     case ask
     /// All files of paired peers, into this folder. Other peers' files are declined.
     case paired(into: String)
@@ -83,7 +83,7 @@ extension Peer {
     /// when the offer is on its way; ``FileTransfer/finish()`` waits for the end. If the task is cancelled before that,
     /// the call fails at once and nothing is offered.
     ///
-    /// If the same file was offered before and did not arrive whole, only what is missing is sent.
+    /// If the same file was offered before and did not arrive whole, only the missing bytes are sent.
     public nonisolated(nonsending) func send(
         file path: String, metadata: [UInt8] = []
     ) async throws(NighError) -> FileTransfer {

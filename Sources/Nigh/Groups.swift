@@ -15,7 +15,7 @@ public enum GroupAdmission: Sendable {
 
 /// Something that happened in a group.
 public enum GroupEvent: Sendable {
-    /// The peer is a member from now on. `context` is what its program has joined with.
+    /// The peer is a member from now on. `context` comes from its program's call of `join`.
     case joined(Peer, context: [UInt8])
     /// The peer is no longer a member.
     case left(Peer)
@@ -87,8 +87,9 @@ extension Session {
     ///
     /// - Parameters:
     ///   - name: 1 to 63 bytes without control characters.
-    ///   - context: Up to 1,024 bytes that the other members' programs get, for instance to decide whom they accept.
-    ///   - admitting: Whom this session accepts as members.
+    ///   - context: Up to 1,024 bytes that the other members' programs get, for instance to decide whether they accept
+    ///     this session.
+    ///   - admitting: The members that this session accepts.
     public nonisolated(nonsending) func join(
         _ name: String, context: [UInt8] = [], admitting: GroupAdmission = .everyone
     ) async throws(NighError) -> Group {

@@ -1,19 +1,19 @@
 import NighCore
 import Synchronization
 
-/// With whom a session of a mesh is connected without a question to its program.
+/// The peers that a mesh connects to a session without asking its program.
 public enum MeshAdmission: Sendable {
     /// Every member.
     case everyone
     /// Paired peers.
     case paired
     /// The peers that `accepts` returns true for. It is called on the session's own thread, which it must not block,
-    /// and may be called several times about one peer. Before the two have met, name and info are what other members
-    /// tell of the peer; only its ID is proven later.
+    /// and may be called several times about one peer. Before the two have met, name and info come from other members;
+    /// only the ID is proven later.
     case chosen(accepts: @Sendable (_ peer: Peer) -> Bool)
 }
 
-/// Answers for a session with whom its mesh may connect it.
+/// Decides for a session which peers its mesh may connect to it.
 final class MeshMembers: SessionLayer {
     private struct WeakSession {
         weak var session: Session?
@@ -26,8 +26,8 @@ final class MeshMembers: SessionLayer {
 
     func attach(to session: Session) { attached.withLock { $0.session = session } }
 
-    /// Returns why the session is not to be connected to an introduced peer, of which others tell this; nil if it may
-    /// be. Called on the session's loop.
+    /// Returns the reason against connecting the session to an introduced peer with this advertisement; nil if there is
+    /// none. Called on the session's loop.
     func reason(against id: PeerID, _ told: Advertisement? = nil) -> String? {
         if case .everyone = admission { return nil }
         guard let session = attached.withLock({ $0.session }) else { return "the session is closing" }

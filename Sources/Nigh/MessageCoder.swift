@@ -20,7 +20,7 @@ struct JSONCoder: MessageCoder {
     }
 }
 
-/// Keeps the coder of a session for those who know the session only by its reference.
+/// Keeps the coder of a session for code that has only a reference to the session.
 final class MessageCoding: SessionLayer {
     let coder: any MessageCoder
 

@@ -3,7 +3,7 @@ import NighCore
 /// The messages of all peers as values of one type. A message that is no such value is left out and reported as
 /// ``SessionEvent/messageUnreadable(_:_:)``.
 public struct TypedMessages<Content: Decodable & Sendable>: AsyncSequence, Sendable {
-    /// Where the messages come from.
+    /// The source of the messages.
     enum Source: Sendable {
         case session(MessageSequence)
         case channel(Channel)

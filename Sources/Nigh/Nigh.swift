@@ -1,5 +1,5 @@
-// What a program imports: sessions for async code and `Codable` messages. `NighLoop` has the low tier below them, and
-// `NighTransport` what the author of a transport needs.
+// The module for programs: sessions for async code and `Codable` messages. `NighLoop` has the low tier below them, and
+// `NighTransport` the interface for authors of transports.
 
 @_exported import struct NighCore.ByteSlice
 @_exported import class NighCore.ByteStream

@@ -1,7 +1,7 @@
 import NighCore
 import Synchronization
 
-/// Prints the problems for which a session finds nobody or is not found, for a program that reads no events.
+/// Prints the problems by which a session finds no peers or is not found, for a program that reads no events.
 final class ProblemPrinter: SessionLayer {
     private struct State {
         var problems: UnreadProblems

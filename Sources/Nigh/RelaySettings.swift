@@ -1,8 +1,8 @@
 import NighRelays
 
-/// For whom a session carries connections, and whom it lets carry connections to it.
+/// Settings for connections that a session relays between peers, and that peers relay to it.
 ///
-/// Where two peers cannot reach each other, a peer that is connected to both may carry a connection for them. The two
+/// Where two peers cannot reach each other, a peer that is connected to both may relay a connection for them. The two
 /// encrypt it end to end, so that peer reads nothing. Their conversation moves to a direct connection as soon as there
 /// is one.
 public struct RelaySettings: Sendable {
@@ -16,15 +16,14 @@ public struct RelaySettings: Sendable {
         case everyone
     }
 
-    /// The peers for which the session carries connections, if both ends are among them, and whom it lets carry
-    /// connections to it.
+    /// The peers for which the session relays connections, if both ends are among them, and which may relay connections
+    /// to it.
     public var allowed = Allowance.paired
-    /// Connections that the session carries at once.
+    /// The most connections that the session relays at once.
     public var connections = 16
-    /// Bytes that each may carry, in both directions together. After that the two cannot use this session for ten
-    /// minutes.
+    /// The most bytes of each, in both directions together. After that the two cannot use this session for ten minutes.
     public var bytes = 1 << 30
-    /// How long each may last.
+    /// The longest duration of each.
     public var time = Duration.seconds(3_600)
 
     /// Creates the default settings: relays for paired peers.

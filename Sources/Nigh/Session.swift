@@ -10,8 +10,8 @@ extension Session {
     ///   - service: 1 to 15 characters of a–z, 0–9 and "-", the same in all programs that are to find each other.
     ///   - name: The name that the session shows to people. Control characters are left out, and it is cut at 63 bytes.
     ///     By default it is the user's name for this device.
-    ///   - transports: What carries the session, as a flag takes it: "tcp", "tcp:port=4000,bluetooth", the scheme of a
-    ///     plugin. By default everything that this machine has.
+    ///   - transports: The transports of the session, as a flag takes them: "tcp", "tcp:port=4000,bluetooth", the
+    ///     scheme of a plugin. By default everything that this machine has.
     ///   - configure: Changes other settings.
     public convenience init(
         service: String, name: String? = nil, transports: String? = nil,
@@ -84,7 +84,7 @@ extension Session {
         set { layer(AutomaticInviter.self)?.isOn = newValue }
     }
 
-    /// Changes what the session advertises about itself: up to 400 bytes of keys and values.
+    /// Changes the info that the session advertises about itself: up to 400 bytes of keys and values.
     public func advertise(_ info: [String: String]) throws(NighError) {
         guard !isClosing else { throw NighError(.advertising, .closed) }
         let info = try DiscoveryInfo(info)
@@ -161,7 +161,7 @@ extension Session {
 }
 
 extension Incoming {
-    /// A sequence that has ended, of a session that was made without what fills it.
+    /// A sequence that has ended, for a session without the layer that fills it.
     static var ended: Incoming {
         let ended = Incoming()
         ended.inbox.finish()

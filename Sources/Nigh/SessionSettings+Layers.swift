@@ -24,7 +24,7 @@ extension SessionSettings {
     }
 }
 
-/// Reports what becomes of introductions as events of the session.
+/// Reports the results of introductions as events of the session.
 final class IntroductionReports: SessionLayer {
     private let introductions: Introductions
 

@@ -12,10 +12,10 @@ public struct SessionSettings: Sendable {
     /// The way in which sessions are connected: pairs that have invited each other, or all with all.
     public var topology = Topology.pairs
     /// In a mesh: the peers with which the session is connected without a question to its program, because another
-    /// member introduces them, or by ``connectsAutomatically``. Others are declined. About a peer that invites without
-    /// an introduction, a program that does not connect automatically is asked as in other topologies.
+    /// member introduces them, or by ``connectsAutomatically``. Others are declined. If the program does not connect
+    /// automatically, it is asked about a peer that invites without an introduction, as in other topologies.
     public var meshMembers = MeshAdmission.everyone
-    /// For whom the session carries connections that these cannot have directly, and whom it lets do that for it.
+    /// The connections that the session relays between peers that cannot reach each other, and those relayed to it.
     public var relays = RelaySettings()
     /// Whether the session connects to every peer from the start; see ``Session/connectsAutomatically``.
     public var connectsAutomatically = false
@@ -26,15 +26,15 @@ public struct SessionSettings: Sendable {
     /// Whether peers may ask to be paired from the start.
     public var acceptsPairing = false
     /// Whether guests without encryption may connect: people who open ``Session/inviteGuest()``'s address in a browser.
-    /// Everybody on their network can read and change what passes between them and this session. The session then needs
-    /// the transport `web`, as in `transports: "tcp,web"`.
+    /// Everybody on their network can read and change their traffic with this session. The session then needs the
+    /// transport `web`, as in `transports: "tcp,web"`.
     public var admitsUnencryptedGuests = false
     /// The page that guests get. Without one they get a page that says that there is none.
     public var page: WebPage?
     /// Which files the session accepts.
     public var files = FileAcceptance.none
-    /// Whether ``Peer/sendUnreliably(bytes:replacing:)`` may send beside the link, as packets that nothing delays,
-    /// where the transport and the peer can do that. ``Peer/hasDatagrams`` says whether it does.
+    /// Whether ``Peer/sendUnreliably(bytes:replacing:)`` may send datagrams, which nothing delays, where the transport
+    /// and the peer can do that. ``Peer/hasDatagrams`` says whether it does.
     public var datagrams = true
     /// Plugin files to load transports from, besides those in the plugin folders. A program can load plugins only if it
     /// is linked to the product `NighShared`.
@@ -51,7 +51,7 @@ public struct SessionSettings: Sendable {
     /// facts by name: `peer`, `peer-name`, `transport`, `cause`, `question`. Called on the session's own thread, which
     /// it must not block.
     public var log: (@Sendable (_ level: LogLevel, _ message: String, _ facts: [String: String]) -> Void)?
-    /// How values become messages, questions and answers.
+    /// The coder of values in messages, questions and answers.
     public var coder: any MessageCoder = JSONCoder()
     /// Layers of the program's own, which ride on the conversations beside those of Nigh.
     public var layers: [any SessionLayer] = []
@@ -66,7 +66,7 @@ public struct SessionSettings: Sendable {
     public var onMessage: (@Sendable (_ bytes: RawSpan, _ origin: MessageOrigin) -> Void)?
 }
 
-/// Where a session's key pair comes from.
+/// The source of a session's key pair.
 public enum SessionIdentity: Hashable, Sendable {
     /// The user's own identity, so that peers recognize this user. Any number of programs and sessions may use it at
     /// the same time: the first session of a service has its key, and each further one has a key of its own that acts

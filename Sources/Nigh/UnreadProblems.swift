@@ -1,7 +1,7 @@
 import NighCore
 
-/// The problems for which a session finds nobody or is not found, for a program that does not read of them. A value
-/// without I/O: its owner passes it what happens, and prints what it returns.
+/// The problems by which a session finds no peers or is not found, for a program that does not read events. A value
+/// without I/O: its owner passes it the events, and prints the lines that it returns.
 struct UnreadProblems {
     /// How long a problem must last before it is printed: many a transport works a moment later, and a program may
     /// begin to read events in the meantime.

@@ -1,14 +1,14 @@
 import Glibc
 import NighCore
 
-/// Records what passes on a session's links. Give it to the session as its observer, and call `finish` after the
-/// session has closed. A record holds everything **in plain text**; only the owner of its file can read it.
+/// Records the frames and packets on a session's links. Give it to the session as its observer, and call `finish` after
+/// the session has closed. A record holds everything **in plain text**; only the owner of its file can read it.
 ///
 /// On the session's loop it does little and never waits. Entries go into a queue of at most `queueLimit` bytes, and a
 /// thread of the recorder's own writes them from there. While the disk is too slow for that, entries are left out, and
 /// an entry says how many.
 ///
-/// `@unchecked Sendable`: `transcript` and `scratch` belong to the loop, what both threads touch is in the queue, and
+/// `@unchecked Sendable`: `transcript` and `scratch` belong to the loop, the state of both threads is in the queue, and
 /// the rest never changes.
 public final class LinkRecorder: SessionLayer, LinkObserver, @unchecked Sendable {
     /// The most bytes of entries that wait for the disk.
@@ -24,8 +24,8 @@ public final class LinkRecorder: SessionLayer, LinkObserver, @unchecked Sendable
     /// Creates the file and begins to record. Only its owner can read and write it. The file must not exist yet, unless
     /// it may be overwritten; then a new file replaces a plain file or a link.
     ///
-    /// - Parameter headLimit: how many bytes of each payload are recorded; nil for all. The payload of a packet is what
-    ///   follows its kind.
+    /// - Parameter headLimit: how many bytes of each payload are recorded; nil for all. The payload of a packet follows
+    ///   its kind.
     public convenience init(path: String, headLimit: Int? = nil, overwrites: Bool = false) throws(NighError) {
         let descriptor = try Self.makeFile(path, overwrites: overwrites)
         try self.init(descriptor: descriptor, path: path, headLimit: headLimit, queueLimit: Self.queueLimit)
@@ -89,8 +89,8 @@ public final class LinkRecorder: SessionLayer, LinkObserver, @unchecked Sendable
         if scratch.capacity > 1 << 20 { scratch = [] }
     }
 
-    /// Writes what is left and closes the file. It waits for the disk, so do not call it on a loop. Call it once the
-    /// session has closed. If the disk failed, returns why the record is incomplete.
+    /// Writes the last entries and closes the file. It waits for the disk, so do not call it on a loop. Call it once
+    /// the session has closed. If the disk failed, returns why the record is incomplete.
     public func finish() -> NighError? {
         queue.end()
         thread.join()
@@ -129,7 +129,7 @@ public final class LinkRecorder: SessionLayer, LinkObserver, @unchecked Sendable
 
 /// Entries on their way from a loop to a disk. The queue is bounded, and adding to it never waits.
 ///
-/// `@unchecked Sendable`: the lock guards what changes.
+/// `@unchecked Sendable`: the lock guards all state.
 final class RecordQueue: @unchecked Sendable {
     private let lock = Lock()
     private let changed = Condition()
@@ -182,7 +182,7 @@ final class RecordQueue: @unchecked Sendable {
         }
     }
 
-    /// Waits for bytes, and replaces what is in `bytes` with all that wait. Returns false at the end.
+    /// Waits for bytes, and replaces the content of `bytes` with all that wait. Returns false at the end.
     func take(into bytes: inout [UInt8]) -> Bool {
         bytes.removeAll(keepingCapacity: true)
         lock.withLock {
@@ -192,7 +192,7 @@ final class RecordQueue: @unchecked Sendable {
         return !bytes.isEmpty
     }
 
-    /// Notes that writing has failed. What waits and what still comes is dropped.
+    /// Marks the queue as failed. All entries, present and future, are dropped.
     func fail(_ number: Int32) {
         lock.withLock {
             failed = failed ?? number

@@ -1,6 +1,6 @@
 import NighCore
 
-/// Makes entries from what a `LinkObserver` observes: cuts the bytes of each link into frames, takes packets as they
+/// Makes entries from the events of a `LinkObserver`: cuts the bytes of each link into frames, takes packets as they
 /// are, and converts moments to calendar time. A value for one session; used on its loop only.
 public struct LinkTranscript {
     private let headLimit: Int
@@ -9,8 +9,7 @@ public struct LinkTranscript {
     private var links: [UInt64: (incoming: FrameCutter, outgoing: FrameCutter)] = [:]
 
     /// - Parameters:
-    ///   - headLimit: how many bytes of each payload go into the entries. The payload of a packet is what follows its
-    ///     kind.
+    ///   - headLimit: how many bytes of each payload go into the entries. The payload of a packet follows its kind.
     ///   - wallClock: returns the time in nanoseconds since 1970. Called once; after that the session's own clock
     ///     counts, which nobody sets.
     public init(headLimit: Int = .max, wallClock: @escaping () -> Int64) {
@@ -50,7 +49,7 @@ public struct LinkTranscript {
         }
     }
 
-    /// Makes the entry of a packet. Its kind goes into the entry whatever the limit is, as the type of a frame does.
+    /// Makes the entry of a packet. Its kind goes into the entry regardless of the limit, as the type of a frame does.
     private func convert(
         packet: ByteSlice, _ direction: PacketDirection, _ time: Int64, _ link: UInt64,
         _ body: (RecordEntry) -> Void

@@ -34,7 +34,7 @@ public struct PacketCapture {
     /// Creates an empty capture.
     public init() {}
 
-    /// Returns what the file begins with.
+    /// Returns the first bytes of the file.
     public func fileHeader() -> [UInt8] {
         var body = BlockBody()
         body.write(0x1A2B_3C4D as UInt32)

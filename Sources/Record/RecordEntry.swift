@@ -7,7 +7,7 @@ public struct RecordEntry: Equatable, Sendable {
     public var time: Int64
     /// The link's number in the recorded session; 0 for a gap.
     public var link: UInt64
-    /// What happened.
+    /// The content of the entry.
     public var content: Content
 
     /// The content of an entry.
@@ -22,7 +22,7 @@ public struct RecordEntry: Equatable, Sendable {
         case preface(PacketDirection, ByteSlice)
         /// One frame.
         case frame(RecordedFrame)
-        /// One packet of the datagram path beside the link.
+        /// One packet of the link's datagram path.
         case packet(RecordedPacket)
         /// The link ended.
         case ended(LinkEnding)
@@ -74,8 +74,8 @@ public struct RecordedFrame: Equatable, Sendable {
     }
 }
 
-/// A packet of the datagram path beside a link, or the part of it that was recorded: before it is sealed, or after it
-/// was opened.
+/// A packet of a link's datagram path, or the part of it that was recorded: before it is sealed, or after it was
+/// opened.
 public struct RecordedPacket: Equatable, Sendable {
     /// The direction of the packet.
     public var direction: PacketDirection

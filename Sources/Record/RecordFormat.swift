@@ -9,7 +9,7 @@ public enum RecordFormat {
     public static let version: UInt16 = 1
     /// The number of bytes before the first entry.
     public static let headerByteCount = 24
-    /// The most bytes of an entry: the longest frame, and what precedes it.
+    /// The most bytes of an entry: the longest frame, and the fields before it.
     public static let longestEntry = (1 << 24) + 64
 
     enum Kind: UInt8 {

@@ -2,9 +2,9 @@ import NighCore
 
 /// Reads a record in parts of any size: from a file, from a pipe, or while it is still being written.
 ///
-/// Call `feed` with what was read, then `next` until it returns nil. Nothing is used before it is checked. If a record
-/// ends in the middle of an entry, because its program was killed, it is read up to there. After an error, `next` only
-/// throws that error.
+/// Call `feed` with the bytes that were read, then `next` until it returns nil. Nothing is used before it is checked.
+/// If a record ends in the middle of an entry, because its program was killed, it is read up to there. After an error,
+/// `next` only throws that error.
 public struct RecordReader: Sendable {
     /// Why bytes are not a record, or no longer one.
     public enum Fault: Error, Equatable, CustomStringConvertible {

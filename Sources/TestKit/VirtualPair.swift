@@ -25,7 +25,7 @@ package final class VirtualPair<Layer: SessionLayer> {
 
     package var loop: VirtualEventLoop { network.loop }
 
-    /// Connects the two. Lynx goes without its layer if told so, as a peer of an earlier version does.
+    /// Connects the two. Lynx may go without its layer, as a peer of an earlier version does.
     package init(
         on loop: VirtualEventLoop = VirtualEventLoop(), lynxHasLayer: Bool = true,
         configure: (inout SessionConfiguration) -> Void = { _ in },

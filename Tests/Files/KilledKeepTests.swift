@@ -82,9 +82,9 @@ import Testing
     @Test func `A file that was moved because the file system has no links is kept`() throws {
         try left("f", "abc")
         do {
-            let place = PartFolder.Place(
+            let location = PartFolder.Location(
                 destination: try OpenFolder(inbox), base: SafeFileName("f"), number: 1)
-            let part = try #require(try PartFolder.open(place, sender: sender, name: "f"))
+            let part = try #require(try PartFolder.open(location, sender: sender, name: "f"))
             let final = try part.finalFolder([])
             let outer = PartFolder.Final(folder: final.folder, path: "f")
             try part.move(try part.openData(key("f")), key("f"), to: "f", in: outer)

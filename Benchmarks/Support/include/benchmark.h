@@ -1,5 +1,5 @@
-// What all measured programs share, so that they do the same work: the command line, the clocks, the payloads, the
-// checks of what arrives, and the format of results. Used by the peers in C and C++ and by the one in Swift.
+// The code that all measured programs share, so that they do the same work: the command line, the clocks, the payloads,
+// the checks of received messages, and the format of results. Used by the peers in C, C++ and Swift.
 
 #pragma once
 
@@ -115,7 +115,7 @@ static inline const uint8_t *benchmark_supply_next(struct benchmark_supply *supp
     return supply->payloads[supply->sent++ % BENCHMARK_PAYLOADS];
 }
 
-/// What a receiver has received on one connection.
+/// A receiver's counts for one connection.
 struct benchmark_receipt {
     size_t size;
     uint64_t received;
@@ -124,7 +124,7 @@ struct benchmark_receipt {
     bool has_ended;
 };
 
-/// What a receiver has received on all connections.
+/// A receiver's counts for all connections.
 struct benchmark_tally {
     int peers;
     int begun;
@@ -159,8 +159,8 @@ static inline bool benchmark_receive(
     return benchmark_receive_mark(receipt, tally, bytes, length);
 }
 
-/// The same for a socket that mixes the messages of several connections: counts messages that cannot be told apart, and
-/// checks sizes and ends.
+/// Counts a message of a socket that mixes several connections. It cannot tell their messages apart, and checks sizes
+/// and ends only.
 bool benchmark_receive_mixed(
     struct benchmark_receipt *receipt, struct benchmark_tally *tally, const uint8_t *bytes, size_t length);
 
@@ -185,7 +185,7 @@ void benchmark_trips_add(struct benchmark_trips *trips, uint64_t nanoseconds);
 void benchmark_trips_report(struct benchmark_trips *trips);
 
 /// Connects as often as the command line says, and reports the durations. `connect` makes a connection and sends
-/// `payload` there and back on it. `leave` ends what `connect` returned, and is not timed.
+/// `payload` there and back on it. `leave` ends the connection that `connect` returned, and is not timed.
 void benchmark_connect_often(
     const struct benchmark_options *options, intptr_t (*connect)(const uint8_t *payload), void (*leave)(intptr_t));
 
@@ -201,8 +201,8 @@ bool benchmark_trips_returned(struct benchmark_trips *trips, const uint8_t *byte
 
 enum { BENCHMARK_AT_ONCE = 64 };
 
-/// Calls of which BENCHMARK_AT_ONCE are under way at any time. The program makes that many calls, and when one is
-/// answered, it makes the next. It may do so on any thread.
+/// Calls with BENCHMARK_AT_ONCE under way at any time. The program makes that many calls, and when one is answered, it
+/// makes the next. It may do so on any thread.
 struct benchmark_calls {
     size_t size;
     uint64_t begins_at;
@@ -223,7 +223,7 @@ struct benchmark_calls {
 void benchmark_calls_begin(struct benchmark_calls *calls, const struct benchmark_options *options);
 /// Returns the content of the next call: `size` bytes that stay where and as they are. Returns null after the last one.
 const uint8_t *benchmark_calls_next(struct benchmark_calls *calls);
-/// Checks and counts an answer. `content` is what the call had.
+/// Checks and counts an answer. `content` is the content of the call.
 void benchmark_calls_answered(
     struct benchmark_calls *calls, const uint8_t *content, const uint8_t *bytes, size_t length);
 /// Reports how many calls were answered, in what time, and the client's processor time. Call it after the last answer.

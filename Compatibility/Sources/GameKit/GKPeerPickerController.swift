@@ -68,7 +68,7 @@ open class GKPeerPickerController: NSObject {
         NighGameKit.presenter?.show(dialog)
     }
 
-    // MARK: What the person does
+    // MARK: Actions of the person
 
     func cancel() {
         guard isVisible else { return }
@@ -121,7 +121,7 @@ open class GKPeerPickerController: NSObject {
         PeerPickerDialog.Peer(id: id, name: session?.displayName(forPeer: id) ?? id)
     }
 
-    // MARK: What the session tells
+    // MARK: Events of the session
 
     func changed(_ id: String, _ state: GKPeerConnectionState) {
         guard let dialog, let session else { return }

@@ -1,4 +1,4 @@
-/// What a picker tells its program, on the main queue. Each method has a default implementation.
+/// Receives the events of a picker, on the main queue. Each method has a default implementation.
 public protocol GKPeerPickerControllerDelegate: NSObjectProtocol {
     /// The person has chosen a kind of connection. After ``GKPeerPickerConnectionType/online`` the program dismisses
     /// the picker and makes the connection itself.

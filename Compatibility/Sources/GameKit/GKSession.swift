@@ -8,8 +8,8 @@ import Synchronization
 /// also where the main actor runs. Something has to serve it: `RunLoop.main.run()`, `dispatchMain()`, or an
 /// asynchronous `main`.
 ///
-/// A session leaves in good order when nobody holds it any more. What was sent before is still delivered, as long as
-/// the process lives.
+/// A session leaves in good order when nobody holds it any more. Messages that were sent before are still delivered, as
+/// long as the process lives.
 open class GKSession: NSObject {
     /// The name of the service: sessions with the same ID find each other.
     open var sessionID: String! { id }
@@ -31,7 +31,7 @@ open class GKSession: NSObject {
     private let mode: GKSessionMode
     private let identity = Identity.ephemeral()
 
-    /// What sending needs once the session has begun. A class, so that one reference is counted for each message.
+    /// The low-level session with its limits, for sending. A class, so that one reference is counted for each message.
     private final class Outlet: Sendable {
         let low: LowLevelSession
         let messageLimit: Int
@@ -183,7 +183,7 @@ open class GKSession: NSObject {
 
     // MARK: Peers
 
-    /// The IDs of the peers in a state. It agrees with what the delegate was last notified of.
+    /// The IDs of the peers in a state. It agrees with the last notification of the delegate.
     open func peers(with state: GKPeerConnectionState) -> [Any]! { table.peers(in: state) }
 
     /// The name of a peer, if it is or was known; also this session's own.
@@ -236,15 +236,15 @@ open class GKSession: NSObject {
         if let request, !request.isAccepted { request.invitation.decline() }
     }
 
-    /// Ends the connection to a peer, or with this session's own ID all connections. What was sent before still
-    /// arrives. The peer's connections to others are its own.
+    /// Ends the connection to a peer, or with this session's own ID all connections. Messages that were sent before
+    /// still arrive. The peer's connections to others are its own.
     open func disconnectPeer(fromAllPeers peerID: String!) {
         if peerID == self.peerID { return disconnectFromAllPeers() }
         guard let peer = peerID.flatMap({ PeerID($0) }) else { return }
         low?.disconnect(peer)
     }
 
-    /// Ends all connections. What was sent before still arrives. The session can be used again.
+    /// Ends all connections. Messages that were sent before still arrive. The session can be used again.
     open func disconnectFromAllPeers() { low?.disconnectAll() }
 
     // MARK: Sending
@@ -259,7 +259,7 @@ open class GKSession: NSObject {
         if peers.count == 1 {
             guard let text = peers[0] as? String else { throw Self.nothingToSend }
             // Whether it is connected, sending finds out.
-            guard let (outlet, peer) = way(to: text) else { throw Self.notConnected }
+            guard let (outlet, peer) = recipient(text) else { throw Self.notConnected }
             return try send(data, to: CollectionOfOne(peer), mode, outlet)
         }
         guard let texts = peers as? [String] else { throw Self.nothingToSend }
@@ -276,13 +276,13 @@ open class GKSession: NSObject {
     private static let notConnected = GKSessionError(
         .notConnectedError, "one of the peers is not connected")
 
-    /// What is needed to send to a peer; nil if the text is no ID, or if the session was never available.
-    private func way(to text: String) -> (Outlet, PeerID)? {
-        outlet.withLock { way in
-            guard let outlet = way.outlet else { return nil }
-            if let id = way.id, way.text == text { return (outlet, id) }
+    /// Returns the outlet and the peer's ID; nil if the text is no ID, or if the session was never available.
+    private func recipient(_ text: String) -> (Outlet, PeerID)? {
+        outlet.withLock { last in
+            guard let outlet = last.outlet else { return nil }
+            if let id = last.id, last.text == text { return (outlet, id) }
             guard let id = PeerID(text) else { return nil }
-            (way.text, way.id) = (text, id)
+            (last.text, last.id) = (text, id)
             return (outlet, id)
         }
     }

@@ -3,7 +3,7 @@
 public protocol GKSessionDataReceiver: AnyObject {
     /// Called on the main queue with each message, in the order sent by a peer.
     ///
-    /// - Parameter context: what was given to ``GKSession/setDataReceiveHandler(_:withContext:)``.
+    /// - Parameter context: The context that was given to ``GKSession/setDataReceiveHandler(_:withContext:)``.
     func receiveData(
         _ data: Data, fromPeer peer: String, inSession session: GKSession, context: UnsafeMutableRawPointer?)
 }

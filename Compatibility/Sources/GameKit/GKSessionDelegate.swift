@@ -1,6 +1,6 @@
 import NighCompatibility
 
-/// What a session tells its program. All calls come on the main queue. Each method has a default implementation, so a
+/// Receives the events of a session. All calls come on the main queue. Each method has a default implementation, so a
 /// delegate has only those that it needs.
 public protocol GKSessionDelegate: NSObjectProtocol {
     /// A peer has changed its state. ``GKSession/peers(with:)`` has the new state already.

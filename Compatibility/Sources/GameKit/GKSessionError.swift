@@ -12,7 +12,7 @@ public struct GKSessionError: _BridgedStoredNSError, _ObjectiveCBridgeable {
 
     /// The domain, ``GKSessionErrorDomain``.
     public static var errorDomain: String { GKSessionErrorDomain }
-    /// The same, for the conversion to `NSError`.
+    /// The domain, ``GKSessionErrorDomain``, for the conversion to `NSError`.
     public static var _nsErrorDomain: String { GKSessionErrorDomain }
 
     /// Why it failed.

@@ -8,8 +8,8 @@ import Synchronization
 public enum NighGameKit {
     /// The settings.
     public struct Settings: Sendable {
-        /// What carries sessions, as Nigh's flags take it: "tcp", "tcp:port=4000,bluetooth", the scheme of a plugin. By
-        /// default what the environment variable `NIGH_TRANSPORTS` says, else everything that this machine has.
+        /// The transports of sessions, as Nigh's flags take them: "tcp", "tcp:port=4000,bluetooth", the scheme of a
+        /// plugin. By default the value of the environment variable `NIGH_TRANSPORTS`, else all that this machine has.
         public var transports = TransportChoice.byDefault
     }
 
@@ -26,7 +26,7 @@ public enum NighGameKit {
         current.withLock { change(&$0) }
     }
 
-    /// What shows ``GKPeerPickerController`` to people. Without one, a picker cancels itself as soon as it is shown.
+    /// The user interface of ``GKPeerPickerController``. Without one, a picker cancels itself as soon as it is shown.
     /// Set it on the main queue, which alone reads it.
     nonisolated(unsafe) public static var presenter: (any PeerPickerPresenter)?
 }

@@ -1,4 +1,4 @@
-/// What a picker shows now, and what a person can do. Used on the main queue only.
+/// The state of a picker as a person sees it, and the person's actions. Used on the main queue only.
 public final class PeerPickerDialog {
     /// A peer nearby.
     public struct Peer: Hashable, Sendable {
@@ -8,7 +8,7 @@ public final class PeerPickerDialog {
         public let name: String
     }
 
-    /// What the person is asked.
+    /// The question that the person is to answer.
     public enum Stage: Hashable, Sendable {
         /// Which kind of connection; answered by ``PeerPickerDialog/choose(_:)``.
         case choosingConnection
@@ -23,7 +23,7 @@ public final class PeerPickerDialog {
         case connected(to: Peer)
     }
 
-    /// What the person is asked now.
+    /// The current question.
     public internal(set) var stage: Stage
     /// Why the last attempt to connect has failed, in a sentence; nil if there is nothing to say.
     public internal(set) var failure: String?
@@ -46,6 +46,6 @@ public final class PeerPickerDialog {
     /// Declines the peer that asks.
     public func decline() { picker?.answer(accepting: false) }
 
-    /// Closes the picker, which withdraws what is under way.
+    /// Closes the picker, which withdraws a request that is under way.
     public func cancel() { picker?.cancel() }
 }

@@ -2,14 +2,13 @@ import NighCompatibility
 import NighLoop
 import Synchronization
 
-/// The session under a `GKSession`, on a loop of its own, and the way of everything that happens there to the
-/// main queue.
+/// The session under a `GKSession`, on a loop of its own. It passes events and messages on to the main queue.
 ///
 /// Events and messages reach the program in the order in which they came. Messages wait in the low-level session until
 /// the main queue has time for them, so a slow program slows down those who send to it. The messages that came before
 /// the end of a connection are taken out before it, since they have to be delivered before it.
 final class SessionEngine: Sendable {
-    /// What waits for the main queue. The messages that still are in the low-level session come after it.
+    /// The queue of occurrences for the main queue. Messages that are still in the low-level session come after them.
     private struct Waiting {
         private var occurrences: [SessionOccurrence] = []
         private var taken = 0
@@ -77,7 +76,7 @@ final class SessionEngine: Sendable {
         pass(.event(event))
     }
 
-    /// Takes out the messages that wait, so that they stay before what is passed next.
+    /// Takes out the messages that wait, so that they stay before the next occurrence.
     private func passMessages() {
         waiting.withLock { waiting in
             while let message = low.session.messages.poll() { waiting.append(.message(message)) }
@@ -89,7 +88,7 @@ final class SessionEngine: Sendable {
         wakeMainQueue()
     }
 
-    /// Lets the main queue look for what waits: something has come, or the program has a data handler now.
+    /// Has the main queue look for work: something has come, or the program has a data handler now.
     func wakeMainQueue() {
         let mustSchedule = waiting.withLock { waiting in
             defer { waiting.isScheduled = true }
@@ -114,14 +113,14 @@ final class SessionEngine: Sendable {
         schedule()
     }
 
-    /// What to deal with at once.
+    /// A piece of work for the main queue.
     private enum Part {
         case nothing
         case occurrence(SessionOccurrence)
         case messages([Message])
     }
 
-    /// What to deal with next. If there is nothing, the main queue has to be woken up again.
+    /// Takes the next piece of work. After `.nothing`, the main queue has to be woken up again.
     private func nextPart(receives: Bool) -> Part {
         waiting.withLock { waiting in
             if receives, !waiting.keptMessages.isEmpty {

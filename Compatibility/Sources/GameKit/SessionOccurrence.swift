@@ -1,6 +1,6 @@
 import NighLoop
 
-/// What the main queue has to deal with, in order.
+/// An event, a message or a failed call, which the main queue handles in order.
 enum SessionOccurrence: Sendable {
     case event(SessionEvent)
     case message(Message)

@@ -1,5 +1,5 @@
-// The module of Apple's name, for Linux. What programs use is in Interface/; what it does with Nigh is in the other
-// folders.
+// The module of Apple's name, for Linux. The interface for programs is in Interface/, and the implementation in the
+// other folders.
 
 @_exported import Foundation
 @_exported import MultipeerConnectivity

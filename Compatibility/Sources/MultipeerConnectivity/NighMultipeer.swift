@@ -7,15 +7,15 @@ import Synchronization
 public enum NighMultipeer {
     /// The settings.
     public struct Settings: Sendable {
-        /// What carries sessions, as Nigh's flags take it: "tcp", "bluetooth", "tcp:port=4000,bluetooth", the scheme of
-        /// a plugin. By default what the environment variable `NIGH_TRANSPORTS` says, else everything that this machine
-        /// has.
+        /// The transports of sessions, as Nigh's flags take them: "tcp", "bluetooth", "tcp:port=4000,bluetooth", the
+        /// scheme of a plugin. By default the value of the environment variable `NIGH_TRANSPORTS`, else all that this
+        /// machine has.
         public var transports = TransportChoice.byDefault
-        /// What carries the sessions of one peer of this program's, if not `transports`. In tests each peer has a
-        /// Bluetooth adapter of its own.
+        /// The transports of one peer of this program, if not `transports`. In tests each peer has a Bluetooth adapter
+        /// of its own.
         package var transportsOfPeer: @Sendable (MCPeerID) -> String? = { _ in nil }
-        /// The folder for the private keys of peers that were archived. By default what the environment variable
-        /// `NIGH_MULTIPEER_KEYS` says, else a folder of this user's.
+        /// The folder for the private keys of peers that were archived. By default the value of the environment
+        /// variable `NIGH_MULTIPEER_KEYS`, else a folder of this user's.
         public var identityFolder: String
         /// The most peers in one session, oneself included.
         public var maximumNumberOfPeers = kMCSessionMaximumNumberOfPeers
@@ -45,7 +45,7 @@ public enum NighMultipeer {
 
     private static let current = Mutex(Settings())
 
-    /// Other settings for what one task makes. Tests run at the same time and want different ones.
+    /// Other settings for the objects that one task makes. Tests run at the same time and want different ones.
     @TaskLocal package static var settingsOfTask: Settings?
 
     /// The settings as they are now.
@@ -58,15 +58,14 @@ public enum NighMultipeer {
 
     private static let presenterBox = Mutex<(any NighPresenter)?>(nil)
 
-    /// What shows invitations and lists of peers to the person, for `MCAdvertiserAssistant` and
-    /// `MCBrowserViewController`, which have no windows here. Without a presenter an assistant declines every
-    /// invitation.
+    /// The user interface of `MCAdvertiserAssistant` and `MCBrowserViewController`, which have no windows here. Without
+    /// a presenter an assistant declines every invitation.
     public static var presenter: (any NighPresenter)? {
         get { presenterBox.withLock { $0 } }
         set { presenterBox.withLock { $0 = newValue } }
     }
 
-    /// Tells the person something that no delegate can be told.
+    /// Reports to the person an event that no delegate gets.
     static func report(_ line: String) { Notice.say(line, by: module) }
 
     /// The name of this module.

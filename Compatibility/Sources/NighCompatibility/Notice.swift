@@ -1,7 +1,7 @@
 import Foundation
 import Synchronization
 
-/// Lines on standard error, for what no delegate can be told.
+/// Lines on standard error, for events that no delegate gets.
 package enum Notice {
     private static let said = Mutex<Set<String>>([])
 
@@ -12,7 +12,7 @@ package enum Notice {
 
     /// Says that a delegate has no method of this form, once for each of its type's.
     ///
-    /// - Parameter consequence: What happens without it, as the end of the sentence.
+    /// - Parameter consequence: The effect of its absence, as the end of the sentence.
     package static func missing(_ method: String, of delegate: Any, _ consequence: String, by module: String)
     {
         let type = "\(type(of: delegate))"

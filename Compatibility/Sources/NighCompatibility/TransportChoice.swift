@@ -3,8 +3,8 @@ import NighLoop
 
 /// The transports of the sessions of both modules with Apple's names.
 package enum TransportChoice {
-    /// What carries sessions if the program says nothing: what the environment variable `NIGH_TRANSPORTS` names, and
-    /// without it everything that this machine has.
+    /// The transports of a program that chooses none: those in the environment variable `NIGH_TRANSPORTS`, and without
+    /// it all that this machine has.
     package static var byDefault: String {
         ProcessInfo.processInfo.environment["NIGH_TRANSPORTS"]
             ?? TransportRegistry.standard.reachingOtherPrograms

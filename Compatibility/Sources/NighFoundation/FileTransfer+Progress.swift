@@ -26,8 +26,8 @@ extension FileTransfer {
         }
         progress.show(self.progress)
         Task(executorPreference: QueueExecutor(label: "nigh.foundation.progress")) {
-            for await news in self.updates { progress.show(news) }
-            // What holds the transfer is no longer needed.
+            for await update in self.updates { progress.show(update) }
+            // The closure that retains the transfer is no longer needed.
             progress.steer(nil)
         }
         return progress
@@ -35,12 +35,12 @@ extension FileTransfer {
 }
 
 extension Progress {
-    fileprivate func show(_ news: FileProgress) {
-        totalUnitCount = news.total.map(Int64.init) ?? -1
-        completedUnitCount = Int64(news.done)
-        setUserInfoObject(news.itemCount, forKey: .fileTotalCountKey)
-        setUserInfoObject(news.itemsDone, forKey: .fileCompletedCountKey)
-        setUserInfoObject(news.bytesPerSecond.map { Int($0) }, forKey: .throughputKey)
-        setUserInfoObject(news.timeLeft.map { $0 / .seconds(1) }, forKey: .estimatedTimeRemainingKey)
+    fileprivate func show(_ update: FileProgress) {
+        totalUnitCount = update.total.map(Int64.init) ?? -1
+        completedUnitCount = Int64(update.done)
+        setUserInfoObject(update.itemCount, forKey: .fileTotalCountKey)
+        setUserInfoObject(update.itemsDone, forKey: .fileCompletedCountKey)
+        setUserInfoObject(update.bytesPerSecond.map { Int($0) }, forKey: .throughputKey)
+        setUserInfoObject(update.timeLeft.map { $0 / .seconds(1) }, forKey: .estimatedTimeRemainingKey)
     }
 }

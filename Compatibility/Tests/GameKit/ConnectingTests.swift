@@ -16,9 +16,9 @@ import Testing
         for guest in guests {
             await guest.wait { $0.ids(.stateAvailable) == [host.id] }
             #expect(guest.session.displayName(forPeer: host.id) == "Puma")
-            #expect(guest.news == [.state(host.id, .stateAvailable)])
+            #expect(guest.events == [.state(host.id, .stateAvailable)])
         }
-        #expect(host.news == [])
+        #expect(host.events == [])
         #expect(host.session.peers(with: .stateAvailable).isEmpty)
     }
 
@@ -43,15 +43,15 @@ import Testing
         let host = Player("Puma", of: game, .server, over: wire)
         let guest = Player("Lynx", of: game, .client, over: wire)
         var wereListed: [Bool] = []
-        for ears in [host.ears, guest.ears] {
-            ears.onNews = { session, news in
-                guard case .state(let id, .stateConnected) = news else { return }
+        for recorder in [host.recorder, guest.recorder] {
+            recorder.onEvent = { session, event in
+                guard case .state(let id, .stateConnected) = event else { return }
                 wereListed.append((session.peers(with: .stateConnected) as? [String] ?? []).contains(id))
             }
         }
         await guest.join(host)
         #expect(guest.states(of: host) == [.stateAvailable, .stateConnecting, .stateConnected])
-        #expect(host.news.first == .request(guest.id))
+        #expect(host.events.first == .request(guest.id))
         #expect(host.states(of: guest) == [.stateConnecting, .stateConnected])
         #expect(host.session.displayName(forPeer: guest.id) == "Lynx")
         #expect(wereListed == [true, true])
@@ -60,13 +60,13 @@ import Testing
     @Test("tells a peer that it was denied, which then is available again", arguments: Wire.allCases)
     func deny(wire: Wire) async {
         let host = Player("Puma", of: game, .server, over: wire)
-        host.ears.accepts = false
+        host.recorder.accepts = false
         let guest = Player("Lynx", of: game, .client, over: wire)
         await guest.wait { $0.ids(.stateAvailable) == [host.id] }
         guest.session.connect(toPeer: host.id, withTimeout: Player.patience)
-        await guest.wait { $0.news.contains(.failed(host.id, .declinedError)) }
+        await guest.wait { $0.events.contains(.failed(host.id, .declinedError)) }
         #expect(guest.states(of: host) == [.stateAvailable, .stateConnecting, .stateAvailable])
-        host.ears.accepts = true
+        host.recorder.accepts = true
         await guest.join(host)
     }
 
@@ -82,22 +82,22 @@ import Testing
         let guest = Player("Lynx", of: game, .client, over: .memory)
         await guest.wait { $0.ids(.stateAvailable) == [host.id] }
         guest.session.connect(toPeer: host.id, withTimeout: Player.patience)
-        await guest.wait { $0.news.contains(.failed(host.id, .declinedError)) }
+        await guest.wait { $0.events.contains(.failed(host.id, .declinedError)) }
     }
 
     @Test("reports a request that nobody answers as timed out, and it cannot be accepted any more")
     func timeout() async {
         let host = Player("Puma", of: game, .server, over: .memory)
-        host.ears.accepts = nil
+        host.recorder.accepts = nil
         let guest = Player("Lynx", of: game, .client, over: .memory)
         await guest.wait { $0.ids(.stateAvailable) == [host.id] }
         // The timeout covers the connection too, and the request must reach the host within it.
         guest.session.connect(toPeer: host.id, withTimeout: 20)
-        await guest.wait { $0.news.contains(.failed(host.id, .timedOutError)) }
-        await host.wait { $0.news.count == 2 }
+        await guest.wait { $0.events.contains(.failed(host.id, .timedOutError)) }
+        await host.wait { $0.events.count == 2 }
         #expect(
-            host.news.last == .failed(guest.id, .cancelledError)
-                || host.news.last == .failed(guest.id, .timedOutError))
+            host.events.last == .failed(guest.id, .cancelledError)
+                || host.events.last == .failed(guest.id, .timedOutError))
         let error = #expect(throws: GKSessionError.self) {
             try host.session.acceptConnection(fromPeer: guest.id)
         }
@@ -107,14 +107,14 @@ import Testing
     @Test("withdraws a request, and both sides are told that it was cancelled", arguments: Wire.allCases)
     func cancel(wire: Wire) async {
         let host = Player("Puma", of: game, .server, over: wire)
-        host.ears.accepts = nil
+        host.recorder.accepts = nil
         let guest = Player("Lynx", of: game, .client, over: wire)
         await guest.wait { $0.ids(.stateAvailable) == [host.id] }
         guest.session.connect(toPeer: host.id, withTimeout: Player.patience)
-        await host.wait { $0.news == [.request(guest.id)] }
+        await host.wait { $0.events == [.request(guest.id)] }
         guest.session.cancelConnect(toPeer: host.id)
-        await guest.wait { $0.news.contains(.failed(host.id, .cancelledError)) }
-        await host.wait { $0.news.last == .failed(guest.id, .cancelledError) }
+        await guest.wait { $0.events.contains(.failed(host.id, .cancelledError)) }
+        await host.wait { $0.events.last == .failed(guest.id, .cancelledError) }
     }
 
     @Test(
@@ -123,10 +123,10 @@ import Testing
     func acceptingTooLate() async {
         let host = Player("Puma", of: game, .server, over: .memory)
         let guest = Player("Lynx", of: game, .client, over: .memory)
-        host.ears.accepts = nil
+        host.recorder.accepts = nil
         var round: UInt32 = 0
-        host.ears.onNews = { [guest = guest.session, id = host.id] session, news in
-            guard case .request(let peer) = news else { return }
+        host.recorder.onEvent = { [guest = guest.session, id = host.id] session, event in
+            guard case .request(let peer) = event else { return }
             guest.cancelConnect(toPeer: id)
             // So that now the one and now the other is first. The test passes either way.
             usleep(round % 10 * 200)
@@ -135,14 +135,14 @@ import Testing
         while round < 50 {
             round += 1
             await guest.wait { $0.ids(.stateAvailable) == [host.id] }
-            for player in [host, guest] { player.ears.news = [] }
+            for player in [host, guest] { player.recorder.events = [] }
             guest.session.connect(toPeer: host.id, withTimeout: Player.patience)
             await guest.wait {
-                $0.isConnected(to: host) || $0.news.contains(.failed(host.id, .cancelledError))
+                $0.isConnected(to: host) || $0.events.contains(.failed(host.id, .cancelledError))
             }
             let isConnected = guest.isConnected(to: host)
             await host.wait {
-                switch $0.news.last {
+                switch $0.events.last {
                 case .state(guest.id, .stateConnected): isConnected
                 case .failed(guest.id, .cancelledError), .state(guest.id, .stateDisconnected): !isConnected
                 default: false
@@ -190,11 +190,11 @@ import Testing
         let host = Player("Puma", of: game, .server, over: .memory)
         let guest = Player("Lynx", of: game, .client, over: .memory)
         await guest.wait { $0.ids(.stateAvailable) == [host.id] }
-        // Nothing of this is told before this function waits.
+        // Nothing of this is reported before this function waits.
         guest.session.connect(toPeer: host.id, withTimeout: Player.patience)
         host.session.isAvailable = false
-        await guest.wait { if case .failed(host.id, _)? = $0.news.last { true } else { false } }
-        #expect(!host.news.contains(.request(guest.id)))
+        await guest.wait { if case .failed(host.id, _)? = $0.events.last { true } else { false } }
+        #expect(!host.events.contains(.request(guest.id)))
     }
 
     @Test("asks its delegate nothing more once that has made it unavailable, and denies what waits")
@@ -202,15 +202,15 @@ import Testing
         let host = Player("Puma", of: game, .server, over: .memory)
         let guests = (0..<8).map { Player("Guest \($0)", of: game, .client, over: .memory) }
         for guest in guests { await guest.wait { $0.ids(.stateAvailable) == [host.id] } }
-        host.ears.onNews = { session, _ in session.isAvailable = false }
+        host.recorder.onEvent = { session, _ in session.isAvailable = false }
         for guest in guests { guest.session.connect(toPeer: host.id, withTimeout: Player.patience) }
         for guest in guests {
             await guest.wait {
                 $0.isConnected(to: host)
-                    || $0.news.contains { if case .failed = $0 { true } else { false } }
+                    || $0.events.contains { if case .failed = $0 { true } else { false } }
             }
         }
-        #expect(host.news.count { if case .request = $0 { true } else { false } } == 1)
+        #expect(host.events.count { if case .request = $0 { true } else { false } } == 1)
         #expect(guests.count { $0.isConnected(to: host) } == 1)
     }
 
@@ -270,12 +270,12 @@ import Testing
         await guest?.join(host)
         weak let session = guest?.session
         var held = guest?.session
-        guest?.ears.onNews = { _, _ in held = nil }
-        let ears = guest?.ears
+        guest?.recorder.onEvent = { _, _ in held = nil }
+        let recorder = guest?.recorder
         try? host.session.sendData(toAllPeers: Data([1]), with: .reliable)
         guest = nil
-        await ears?.wait { ears?.news.last == .data(host.id, Data([1])) }
-        await host.wait { $0.news.last == .state(id, .stateDisconnected) }
+        await recorder?.wait { recorder?.events.last == .data(host.id, Data([1])) }
+        await host.wait { $0.events.last == .state(id, .stateDisconnected) }
         #expect(session == nil && held == nil)
     }
 
@@ -290,7 +290,7 @@ import Testing
         await guest.wait { $0.isConnected(to: host) }
         DispatchQueue.global().async { try? session.sendData(toAllPeers: Data([1]), with: .reliable) }
         await host.wait { $0.data(from: guest).count == 1 }
-        #expect(host.ears.wereAllOnMainQueue && guest.ears.wereAllOnMainQueue)
+        #expect(host.recorder.wereAllOnMainQueue && guest.recorder.wereAllOnMainQueue)
     }
 
     @Test("meets the sessions of its own session ID only, whatever characters the ID has")
@@ -300,7 +300,7 @@ import Testing
         for (host, game) in zip(hosts, games) {
             let guest = Player("Lynx", of: game, .client, over: .memory)
             await guest.join(host)
-            #expect(guest.news.allSatisfy { if case .state(host.id, _) = $0 { true } else { false } })
+            #expect(guest.events.allSatisfy { if case .state(host.id, _) = $0 { true } else { false } })
             #expect(guest.session.sessionID == game)
         }
     }
@@ -321,24 +321,24 @@ import Testing
     @Test("reports to its delegate that it cannot become available, and then is not")
     func unavailable() async {
         let session = GKSession(sessionID: game, displayName: "Puma", sessionMode: .peer)!
-        let ears = Ears()
-        session.delegate = ears
+        let recorder = EventRecorder()
+        session.delegate = recorder
         NighGameKit.configure { $0.transports = "pigeon" }
         session.isAvailable = true
         #expect(!session.isAvailable)
-        await ears.wait { ears.news == [.failed("", .cannotEnableError)] }
-        #expect(ears.failures.first?.localizedDescription.contains("pigeon") == true)
+        await recorder.wait { recorder.events == [.failed("", .cannotEnableError)] }
+        #expect(recorder.failures.first?.localizedDescription.contains("pigeon") == true)
     }
 
     @Test("reports to its delegate that none of its transports works")
     func failingTransport() async {
         let session = GKSession(sessionID: game, displayName: "Puma", sessionMode: .server)!
-        let ears = Ears()
-        session.delegate = ears
+        let recorder = EventRecorder()
+        session.delegate = recorder
         NighGameKit.configure { $0.transports = "tcp:interface=nowhere" }
         session.isAvailable = true
-        await ears.wait { ears.news == [.failed("", .transportError)] }
-        #expect(ears.failures.first?.localizedDescription.contains("nowhere") == true)
+        await recorder.wait { recorder.events == [.failed("", .transportError)] }
+        #expect(recorder.failures.first?.localizedDescription.contains("nowhere") == true)
     }
 
     @Test("reports that it knows no such peer")
@@ -346,9 +346,9 @@ import Testing
         let guest = Player("Lynx", of: game, .client, over: .memory)
         let stranger = GKSession(sessionID: game, displayName: "Puma", sessionMode: .server)!
         guest.session.connect(toPeer: "nobody", withTimeout: 1)
-        await guest.wait { $0.news == [.failed("nobody", .peerNotFoundError)] }
+        await guest.wait { $0.events == [.failed("nobody", .peerNotFoundError)] }
         guest.session.connect(toPeer: stranger.peerID, withTimeout: 1)
-        await guest.wait { $0.news.last == .failed(stranger.peerID, .peerNotFoundError) }
+        await guest.wait { $0.events.last == .failed(stranger.peerID, .peerNotFoundError) }
     }
 
     @Test("connects and disconnects 200 times without keeping a descriptor", arguments: Wire.allCases)

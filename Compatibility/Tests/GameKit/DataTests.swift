@@ -12,7 +12,7 @@ import Testing
         let context = UnsafeMutableRawPointer.allocate(byteCount: 1, alignment: 1)
         defer { context.deallocate() }
         let host = Player("Puma", of: game, .server, over: wire)
-        host.session.setDataReceiveHandler(host.ears, withContext: context)
+        host.session.setDataReceiveHandler(host.recorder, withContext: context)
         let guest = Player("Lynx", of: game, .client, over: wire)
         await guest.join(host)
         let sizes = [0, 1, 20_000, 3, 1 << 20, 87_000, 2]
@@ -20,10 +20,10 @@ import Testing
         for data in sent { try guest.session.send(data, toPeers: [host.id], with: .reliable) }
         await host.wait { $0.data(from: guest).count == sent.count }
         #expect(host.data(from: guest) == sent)
-        #expect(host.ears.contexts.allSatisfy { $0 == context })
+        #expect(host.recorder.contexts.allSatisfy { $0 == context })
         try host.session.sendData(toAllPeers: Data([9]), with: .reliable)
         await guest.wait { $0.data(from: host) == [Data([9])] }
-        #expect(guest.ears.contexts == [nil])
+        #expect(guest.recorder.contexts == [nil])
     }
 
     @Test("go to all, or to those who are named and nobody else")
@@ -63,9 +63,9 @@ import Testing
                 Data(repeating: UInt8(number), count: 2_000), toPeers: [host.id], with: .reliable)
         }
         guest.session.disconnectFromAllPeers()
-        // The main queue is busy until the connection has ended, so all of it is told at once.
+        // The main queue is busy until the connection has ended, so all of it is reported at once.
         while (try? host.session.send(Data(), toPeers: [guest.id], with: .reliable)) != nil { usleep(1_000) }
-        await host.wait { $0.news.last == .state(guest.id, .stateDisconnected) }
+        await host.wait { $0.events.last == .state(guest.id, .stateDisconnected) }
         #expect(host.data(from: guest).map(\.first) == (0..<200).map { UInt8($0) })
     }
 
@@ -91,13 +91,13 @@ import Testing
         await guest.wait { $0.data(from: host).count == 1 }
         #expect(host.data(from: guest).isEmpty)
         do {
-            let ears = Ears()
-            host.session.setDataReceiveHandler(ears, withContext: nil)
-            await ears.wait { ears.news == [.data(guest.id, Data([1]))] }
+            let recorder = EventRecorder()
+            host.session.setDataReceiveHandler(recorder, withContext: nil)
+            await recorder.wait { recorder.events == [.data(guest.id, Data([1]))] }
         }
         try guest.session.sendData(toAllPeers: Data([2]), with: .reliable)
         host.session.setDataReceiveHandler(nil, withContext: nil)
-        host.session.setDataReceiveHandler(host.ears, withContext: nil)
+        host.session.setDataReceiveHandler(host.recorder, withContext: nil)
         await host.wait { $0.data(from: guest) == [Data([2])] }
     }
 
@@ -110,8 +110,8 @@ import Testing
         for player in [guest, other] { await player.join(host) }
         for player in [guest, other] { try player.session.sendData(toAllPeers: Data([1]), with: .reliable) }
         other.session.disconnectFromAllPeers()
-        await host.wait { $0.news.last == .state(other.id, .stateDisconnected) }
-        host.session.setDataReceiveHandler(host.ears, withContext: nil)
+        await host.wait { $0.events.last == .state(other.id, .stateDisconnected) }
+        host.session.setDataReceiveHandler(host.recorder, withContext: nil)
         await host.wait { $0.data(from: guest) == [Data([1])] }
         #expect(host.data(from: other).isEmpty)
     }

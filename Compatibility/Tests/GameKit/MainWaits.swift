@@ -1,8 +1,8 @@
 import Dispatch
 
-/// Who waits on the main queue for a condition to hold.
+/// The tasks that wait on the main queue for a condition to hold.
 ///
-/// `@unchecked Sendable`: only its own methods touch what changes, and those run on the main queue.
+/// `@unchecked Sendable`: only its own methods touch its state, and they run on the main queue.
 final class MainWaits: @unchecked Sendable {
     private var waiting:
         [Int: (condition: @MainActor () -> Bool, continuation: CheckedContinuation<Void, Never>)] = [:]

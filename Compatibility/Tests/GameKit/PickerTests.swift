@@ -4,7 +4,7 @@ import Testing
 /// The picker, with a presenter in place of a window. There is one presenter for the process, so these run one after
 /// the other.
 @Suite("A GKPeerPickerController", .serialized, .timeLimit(.minutes(15))) @MainActor final class PickerTests {
-    /// Notes what is shown.
+    /// Records the dialogs that are shown.
     private final class Screen: PeerPickerPresenter {
         var dialogs: [PeerPickerDialog] = []
         var dismissed = 0

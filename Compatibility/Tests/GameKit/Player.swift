@@ -1,7 +1,7 @@
 import GameKit
 import Testing
 
-/// What carries the sessions of a test.
+/// The network of a test's sessions.
 enum Wire: CaseIterable {
     case memory
     case tcp
@@ -15,10 +15,10 @@ enum Wire: CaseIterable {
     }
 }
 
-/// A session with its delegate and data handler, which note what they are told.
+/// A session with its delegate and data handler, which record their calls.
 @MainActor final class Player {
-    /// What a player was told.
-    enum News: Equatable {
+    /// A call of the delegate or of the data handler.
+    enum Event: Equatable {
         case state(String, GKPeerConnectionState)
         case request(String)
         case failed(String, GKSessionError.Code)
@@ -29,10 +29,10 @@ enum Wire: CaseIterable {
     nonisolated static let patience: TimeInterval = 600
 
     let session: GKSession
-    let ears: Ears
+    let recorder: EventRecorder
 
     var id: String { session.peerID }
-    var news: [News] { ears.news }
+    var events: [Event] { recorder.events }
 
     /// Makes a session that is available at once.
     init(
@@ -40,24 +40,24 @@ enum Wire: CaseIterable {
         adjust: (GKSession) -> Void = { _ in }
     ) {
         session = GKSession(sessionID: game, displayName: name, sessionMode: mode)
-        ears = Ears()
-        session.delegate = ears
-        if handlesData { session.setDataReceiveHandler(ears, withContext: nil) }
+        recorder = EventRecorder()
+        session.delegate = recorder
+        if handlesData { session.setDataReceiveHandler(recorder, withContext: nil) }
         adjust(session)
         NighGameKit.configure { $0.transports = wire.transports }
         session.isAvailable = true
     }
 
-    /// The states that the player was told of a peer.
+    /// The states of a peer that the session has reported, in order.
     func states(of peer: Player) -> [GKPeerConnectionState] {
         let id = peer.id
-        return news.compactMap { if case .state(id, let state) = $0 { state } else { nil } }
+        return events.compactMap { if case .state(id, let state) = $0 { state } else { nil } }
     }
 
     /// The data that came from a peer.
     func data(from peer: Player) -> [Data] {
         let id = peer.id
-        return news.compactMap { if case .data(id, let data) = $0 { data } else { nil } }
+        return events.compactMap { if case .data(id, let data) = $0 { data } else { nil } }
     }
 
     func isConnected(to peer: Player) -> Bool { ids(.stateConnected).contains(peer.id) }
@@ -65,9 +65,9 @@ enum Wire: CaseIterable {
     /// The peers in a state.
     func ids(_ state: GKPeerConnectionState) -> [String] { session.peers(with: state) as? [String] ?? [] }
 
-    /// Waits until the player was told what fulfils the condition; the suite's time limit ends a wait that does not.
+    /// Waits until the calls so far fulfil the condition; the suite's time limit ends longer waits.
     func wait(until condition: @escaping @MainActor (Player) -> Bool) async {
-        await ears.wait { [unowned self] in condition(self) }
+        await recorder.wait { [unowned self] in condition(self) }
     }
 
     /// Finds a host, connects to it, and waits until both know that.
@@ -82,10 +82,10 @@ enum Wire: CaseIterable {
     static func newGame() -> String { "g\(UInt32.random(in: 0 ... .max))" }
 }
 
-/// Notes what a session tells, and wakes up those who wait for it.
+/// Records the calls of a session, and wakes up the tasks that wait for them.
 ///
-/// `@unchecked Sendable`: touched on the main queue only, which is what the session promises.
-final class Ears: NSObject, GKSessionDelegate, GKSessionDataReceiver, @unchecked Sendable {
+/// `@unchecked Sendable`: touched on the main queue only, as the session promises.
+final class EventRecorder: NSObject, GKSessionDelegate, GKSessionDataReceiver, @unchecked Sendable {
     /// Marks the main queue.
     private static let mark = {
         let key = DispatchSpecificKey<Bool>()
@@ -93,13 +93,13 @@ final class Ears: NSObject, GKSessionDelegate, GKSessionDataReceiver, @unchecked
         return key
     }()
 
-    var news: [Player.News] = []
+    var events: [Player.Event] = []
     var wereAllOnMainQueue = true
     var failures: [any Error] = []
     /// Whether requests are accepted; nil leaves them open.
     var accepts: Bool? = true
-    /// Called with each piece of news.
-    var onNews: (GKSession, Player.News) -> Void = { _, _ in }
+    /// Called with each event.
+    var onEvent: (GKSession, Player.Event) -> Void = { _, _ in }
     var contexts: [UnsafeMutableRawPointer?] = []
     private let waits = MainWaits()
 
@@ -107,15 +107,15 @@ final class Ears: NSObject, GKSessionDelegate, GKSessionDataReceiver, @unchecked
         await waits.wait(until: condition)
     }
 
-    private func note(_ item: Player.News, _ session: GKSession) {
+    private func record(_ event: Player.Event, _ session: GKSession) {
         wereAllOnMainQueue = wereAllOnMainQueue && DispatchQueue.getSpecific(key: Self.mark) == true
-        news.append(item)
-        onNews(session, item)
+        events.append(event)
+        onEvent(session, event)
         MainActor.assumeIsolated { waits.check() }
     }
 
     func session(_ session: GKSession, peer peerID: String, didChange state: GKPeerConnectionState) {
-        note(.state(peerID, state), session)
+        record(.state(peerID, state), session)
     }
 
     func session(_ session: GKSession, didReceiveConnectionRequestFromPeer peerID: String) {
@@ -124,22 +124,22 @@ final class Ears: NSObject, GKSessionDelegate, GKSessionDataReceiver, @unchecked
         case false?: session.denyConnection(fromPeer: peerID)
         case nil: break
         }
-        note(.request(peerID), session)
+        record(.request(peerID), session)
     }
 
     func session(_ session: GKSession, connectionWithPeerFailed peerID: String, withError error: any Error) {
-        note(.failed(peerID, (error as? GKSessionError)?.code ?? .unknownError), session)
+        record(.failed(peerID, (error as? GKSessionError)?.code ?? .unknownError), session)
     }
 
     func session(_ session: GKSession, didFailWithError error: any Error) {
         failures.append(error)
-        note(.failed("", (error as? GKSessionError)?.code ?? .unknownError), session)
+        record(.failed("", (error as? GKSessionError)?.code ?? .unknownError), session)
     }
 
     func receiveData(
         _ data: Data, fromPeer peer: String, inSession session: GKSession, context: UnsafeMutableRawPointer?
     ) {
         contexts.append(context)
-        note(.data(peer, data), session)
+        record(.data(peer, data), session)
     }
 }

@@ -1,8 +1,8 @@
 import MultipeerConnectivity
 import Testing
 
-/// A device as programs build it: a peer with a session, an advertiser and a browser. It keeps what its delegates are
-/// told.
+/// A device as programs build it: a peer with a session, an advertiser and a browser. It records the calls of its
+/// delegates.
 final class Device: NSObject, @unchecked Sendable {
     enum Event: Equatable {
         case state(MCPeerID, MCSessionState)
@@ -16,7 +16,7 @@ final class Device: NSObject, @unchecked Sendable {
         case resource(MCPeerID, String, Data?)
     }
 
-    /// What the device answers to an invitation.
+    /// The device's answer to an invitation.
     enum Answer {
         case accept
         case decline
@@ -70,7 +70,7 @@ final class Device: NSObject, @unchecked Sendable {
     /// A service type that no other test uses.
     static func service() -> String { "t" + String(UInt64.random(in: 0 ... .max), radix: 36).prefix(12) }
 
-    // MARK: What has happened
+    // MARK: Events
 
     var events: [Event] { log.value }
 
@@ -81,10 +81,10 @@ final class Device: NSObject, @unchecked Sendable {
         }
     }
 
-    /// Forgets what has happened so far.
+    /// Removes all recorded events.
     func forget() { log.change { $0 = [] } }
 
-    /// Waits until the condition holds for what has happened.
+    /// Waits until the condition holds for the recorded events.
     func wait(until isTrue: ([Event]) -> Bool) async { await log.wait(until: isTrue) }
 
     func wait(for event: Event, times: Int = 1) async {

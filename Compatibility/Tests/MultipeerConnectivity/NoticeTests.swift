@@ -15,7 +15,7 @@
         ) {}
     }
 
-    /// Lines for what no delegate can be told. Each of these programs is a process of its own.
+    /// Lines on standard error about events that no delegate gets. Each of these programs is a process of its own.
     @Suite("On standard error", .timeLimit(.minutes(10))) struct NoticeTests {
         /// The lines that such a process has written.
         private func lines(_ result: ExitTest.Result?) throws -> [Substring] {

@@ -3,8 +3,8 @@
     import Synchronization
     import Testing
 
-    /// What takes the place of Apple's windows. The presenter is one for the whole program, so these tests are one
-    /// after the other.
+    /// Tests of the presenter, which replaces Apple's windows. A program has one presenter, so they run one after the
+    /// other.
     @Suite("A presenter", .serialized, .timeLimit(.minutes(15))) struct PresenterTests {
         private let service = Device.service()
 
@@ -35,7 +35,7 @@
             #expect(try await watcher.finished.value() == 1)
             await lynx.wait(for: .state(puma.id, .connected))
             #expect(watcher.presented == ["will", "did"])
-            // Shown once more, it lists whom it finds then.
+            // When it is shown again, it lists the peers that it finds then.
             controller.show()
             #expect(try await presenter.again.value() == [lynx.id])
             controller.cancel()
@@ -65,7 +65,7 @@
         let first = Held<MCPeerID>()
         let asked = Held<MCPeerID>()
         let connected = Held<MCPeerID>()
-        /// What is listed when a controller is shown for the second time.
+        /// The peers that a controller lists when it is shown for the second time.
         let again = Held<[MCPeerID]>()
         private let shows = Atomic(0)
 

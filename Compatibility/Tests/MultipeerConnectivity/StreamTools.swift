@@ -69,7 +69,7 @@ final class ThreadReader: @unchecked Sendable {
     }
 }
 
-/// Reads a stream when it is told to.
+/// Reads a stream as its events arrive.
 final class EventCollector: NSObject, StreamDelegate, @unchecked Sendable {
     private let held = Held<[UInt8]>()
     private var all: [UInt8] = []
@@ -90,7 +90,7 @@ final class EventCollector: NSObject, StreamDelegate, @unchecked Sendable {
     func result() async throws -> [UInt8] { try await held.value() }
 }
 
-/// Writes to a stream when it is told that there is room.
+/// Writes to a stream at each event that reports room.
 final class EventWriter: NSObject, StreamDelegate, @unchecked Sendable {
     private var left: ArraySlice<UInt8>
     private(set) var kinds: [Stream.Event] = []

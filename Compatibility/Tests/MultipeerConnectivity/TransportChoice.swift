@@ -5,9 +5,9 @@ import Testing
     import Glibc
     import Synchronization
 
-    /// The one file here that knows Nigh. The environment variable `NIGH_TRANSPORTS` chooses what carries the sessions
-    /// of these tests; memory if it is not set. `NIGH_TEST_ADAPTERS=3` has Bluetooth carry them, and gives the devices
-    /// one of three adapters in turn. `NIGH_TEST_MEMBERS=2` lets a session have no more than two members.
+    /// The one file here that knows Nigh. The environment variable `NIGH_TRANSPORTS` chooses the transports of the
+    /// sessions of these tests; memory if it is not set. `NIGH_TEST_ADAPTERS=3` has Bluetooth carry them, and gives the
+    /// devices one of three adapters in turn. `NIGH_TEST_MEMBERS=2` lets a session have no more than two members.
     let transportsAreChosen: Void = {
         _ = usualSettings
         let environment = ProcessInfo.processInfo.environment
@@ -47,14 +47,14 @@ import Testing
         }
     }
 
-    /// Runs what starts browsers and advertisers that end a conversation as soon as nobody needs it.
+    /// Runs a body whose browsers and advertisers end a conversation as soon as it is not needed.
     func withoutIdleTime(_ start: () -> Void) {
         var settings = NighMultipeer.settings
         settings.idleConversationTime = .zero
         NighMultipeer.$settingsOfTask.withValue(settings, operation: start)
     }
 
-    /// Runs what starts browsers and advertisers whose sessions reach other processes.
+    /// Runs a body whose browsers and advertisers have sessions that reach other processes.
     func overTCP(_ start: () -> Void) {
         var settings = NighMultipeer.settings
         settings.transports = "tcp:interface=lo,mdns=embedded"

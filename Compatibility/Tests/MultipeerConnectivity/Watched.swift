@@ -3,7 +3,7 @@ import Testing
 
 /// A value that any thread may change, and for which tests wait.
 ///
-/// `@unchecked Sendable`: the lock guards what changes.
+/// `@unchecked Sendable`: the lock guards all state.
 final class Watched<Value>: @unchecked Sendable {
     private let name: String
     private let lock = NSLock()
@@ -18,7 +18,7 @@ final class Watched<Value>: @unchecked Sendable {
 
     var value: Value { lock.withLock { kept } }
 
-    /// Changes the value and wakes up who waits for it.
+    /// Changes the value and wakes up the tasks that wait for it.
     func change(_ change: (inout Value) -> Void) {
         lock.withLock { change(&kept) }
         wakeWaiters()
@@ -27,7 +27,7 @@ final class Watched<Value>: @unchecked Sendable {
     /// Waits until the condition holds for the value. If the suite's time limit is reached before that, records an
     /// issue that tells the value.
     func wait(until isTrue: (Value) -> Bool) async {
-        // An earlier wait has told what was missing.
+        // An earlier wait has reported the failure.
         guard !Task.isCancelled else { return }
         await withTaskCancellationHandler {
             while !isTrue(value) {

@@ -7,7 +7,7 @@ import NighUV
 ///
 /// `@unchecked Sendable`: used on its loop only.
 package final class LoopbackDialler: LocalDialler, @unchecked Sendable {
-    /// A full backlog drops what it cannot take, and the kernel tries again for minutes.
+    /// A full backlog drops further connections, and the kernel tries again for minutes.
     private static let timeout = Duration.seconds(10)
 
     private var loop: UVEventLoop?

@@ -1,7 +1,7 @@
 import FoundationEssentials
 
 /// Decodes one value of a tape.
-final class CBORDecoder: CBORPlace, Decoder, SingleValueDecodingContainer {
+final class CBORDecoder: CBORPathNode, Decoder, SingleValueDecodingContainer {
     fileprivate let tape: CBORTape
     fileprivate let index: Int
 
@@ -142,7 +142,7 @@ private struct CBORKeyedReader<Key: CodingKey>: KeyedDecodingContainerProtocol {
 private struct CBORUnkeyedReader: UnkeyedDecodingContainer {
     let decoder: CBORDecoder
     private(set) var currentIndex = 0
-    /// Where the next value is on the tape.
+    /// The index of the next value on the tape.
     private var position: Int
 
     init(of decoder: CBORDecoder) {

@@ -5,11 +5,11 @@ import Glibc
 /// A value in a container is complete when the call that encodes it returns, so it is written to the same output. The
 /// program may fill a container from `nestedContainer` or `superEncoder` at any time until the value around it ends. So
 /// such a container has an output of its own, which is inserted at the end.
-final class CBOREncoder: CBORPlace, Encoder, SingleValueEncodingContainer {
+final class CBOREncoder: CBORPathNode, Encoder, SingleValueEncodingContainer {
     private enum Content { case nothing, single, array, map }
 
     fileprivate let output: CBOROutput
-    /// Where the value begins in the output, and its first key among the keys there.
+    /// The offset of the value in the output, and the index of its first key there.
     private let start: Int
     private let firstKey: Int
     @exclusivity(unchecked) private var content = Content.nothing
@@ -78,7 +78,7 @@ final class CBOREncoder: CBORPlace, Encoder, SingleValueEncodingContainer {
 
     // MARK: For the containers
 
-    /// Begins a value of this kind, if that has not happened. Another kind replaces what was encoded before.
+    /// Begins a value of this kind, if that has not happened. Another kind replaces the value that was encoded before.
     private func begin(_ kind: Content) {
         checkTurn()
         guard content != kind else { return }

@@ -5,7 +5,7 @@ enum CBORMajor: UInt8 {
     case unsigned, negative, bytes, text, array, map, tag, simple
 }
 
-/// The bytes that encoders write, each behind what the one before it wrote.
+/// The bytes that encoders write, one encoder behind the other.
 ///
 /// Its properties are exempt from Swift's checks for overlapping access: no access calls code of the program.
 final class CBOROutput {

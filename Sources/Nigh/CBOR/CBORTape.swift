@@ -118,7 +118,7 @@ final class CBORTape {
         }
     }
 
-    /// A table of the keys of a map, if it has so many that searching them one by one takes longer.
+    /// A table of the keys of a map that has too many keys to search them one by one.
     func keyTable(of map: Int) -> CBORKeyTable? {
         guard entries[map].value > Self.mostSearched else { return nil }
         var table = CBORKeyTable(for: Int(entries[map].value))

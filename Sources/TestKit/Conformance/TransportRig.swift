@@ -1,7 +1,7 @@
 import NighCore
 import NighMemory
 
-/// What the conformance suites need to test a transport: how to make transports that can reach each other, and the
+/// The environment of the conformance suites for a transport: how to make transports that can reach each other, and the
 /// loops to run them on.
 ///
 /// The *wire* is what connects the transports of a rig: a network, a cable, a hub in memory. Every check asks for a new

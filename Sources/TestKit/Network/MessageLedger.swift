@@ -16,7 +16,7 @@ package struct MessageLedger {
         case kinds
     }
 
-    /// A receiver: a peer, one of its runs, and one of the conversations of which that run was notified. The
+    /// A receiver: a peer, one of its runs, and one of the conversations that were reported to that run. The
     /// conversation is nil if the run reads from its inbox, because it then cannot know the conversation.
     package struct Reader: Hashable {
         /// The index of the peer.

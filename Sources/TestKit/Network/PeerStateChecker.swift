@@ -10,7 +10,7 @@ package struct PeerStateChecker {
     /// Returns the last reported state of a peer.
     package func state(of peer: PeerID) -> PeerState { states[peer] ?? .unavailable }
 
-    /// All peers of which a state was reported, sorted by PeerID.
+    /// All peers whose state was reported, sorted by PeerID.
     package var peers: [PeerID] { states.keys.sorted() }
 
     /// Takes in an event. Returns the rule that it breaks; nil if it breaks none.

@@ -18,7 +18,7 @@ package final class RelabelledTransport: Transport, TransportEvents, @unchecked 
     package var finds = true
     /// Returns the places behind an address. A dial of the address goes to the first place.
     package var placesBehind: (TransportAddress) -> [TransportAddress] = { [$0] }
-    /// Returns whether to dial an address of which a peer tells that is reached at the other one.
+    /// Returns whether to dial the first address. A peer at the second one has named it.
     package var mayDialTold: (TransportAddress, TransportAddress?) -> Bool = { _, _ in true }
     /// Wraps each opened pipe.
     private let wrap: (any Pipe) -> any Pipe

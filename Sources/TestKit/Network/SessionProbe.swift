@@ -23,7 +23,7 @@ extension SessionTimings {
 public final class SessionProbe: @unchecked Sendable {
     /// How the messages are read.
     public enum Reading: Sendable {
-        /// By the handler, at once.
+        /// The handler reads them at once.
         case handler
         /// Not before a test reads the session's `messages`.
         case inbox
@@ -90,7 +90,7 @@ public final class SessionProbe: @unchecked Sendable {
     public var events: [SessionEvent] { monitor.read { recordedEvents } }
     /// The received messages that were not checked in place.
     public var messages: [Received] { monitor.read { recordedMessages } }
-    /// The same messages as text.
+    /// The text of `messages`.
     public var texts: [String] { messages.map { String(decoding: $0.bytes, as: UTF8.self) } }
     /// The results of calls; tests add them.
     public var outcomes: [Result<PeerID, NighError>] {

@@ -1,1 +1,1 @@
-// Empty: what is declared is in the Swift module.
+// Empty: the declarations are in the Swift module.

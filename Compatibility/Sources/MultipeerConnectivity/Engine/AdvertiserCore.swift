@@ -1,6 +1,6 @@
 import NighCore
 
-/// What an advertiser is behind its `MCNearbyServiceAdvertiser`.
+/// The implementation of `MCNearbyServiceAdvertiser`.
 ///
 /// `@unchecked Sendable`: `owner` is set once, and everything that changes is confined to the control queue.
 final class AdvertiserCore: @unchecked Sendable {
@@ -11,7 +11,7 @@ final class AdvertiserCore: @unchecked Sendable {
     private let service: String
     private let queue = DispatchQueue(label: "nigh.multipeer.advertiser.delegate")
     private var engine: Engine?
-    /// Whether the delegate was told since the start that there is none.
+    /// Whether a failure was reported since the last start.
     private var hasFailed = false
 
     init(_ local: MCPeerID, info: [String: String]?, service: String) {

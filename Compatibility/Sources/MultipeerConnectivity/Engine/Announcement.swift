@@ -1,6 +1,7 @@
 import NighCore
 
-/// What an engine advertises: whether an advertiser is started, the peer's name, and the pairs of its `discoveryInfo`.
+/// The advertisement of an engine: whether an advertiser is started, the peer's name, and the pairs of its
+/// `discoveryInfo`.
 struct Announcement {
     enum Content {
         /// The engine listens for members of sessions only.
@@ -19,7 +20,7 @@ struct Announcement {
     let pairs: [String: String]?
     let name: String?
 
-    /// Reads what a peer advertises.
+    /// Reads the advertisement of a peer.
     init(_ advertised: [String: String]) {
         name = advertised[Self.nameKey]
         isVisible = [Self.withoutInfo, Self.withInfo].contains(advertised[Self.key])
@@ -34,7 +35,7 @@ struct Announcement {
         self.pairs = pairs
     }
 
-    /// What is advertised. Nigh keeps the keys "v" and "id" for itself, so these get a mark in front.
+    /// Returns the pairs to advertise. Nigh keeps the keys "v" and "id" for itself, so these get a mark in front.
     ///
     /// The name is left out if there is no room for it.
     static func pairs(_ content: Content, name: String) -> [String: String] {

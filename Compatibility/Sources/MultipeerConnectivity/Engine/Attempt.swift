@@ -1,6 +1,6 @@
 import NighCore
 
-/// What a session of this program wants of a peer, until it has it, is refused, or the time is over.
+/// A session's attempt to connect to a peer, until it succeeds, is refused or times out.
 struct Attempt {
     enum Kind {
         /// An invitation with its context.
@@ -11,7 +11,7 @@ struct Attempt {
 
     let number: UInt64
     let session: SessionCore
-    /// The number of the session when it began. A session that was disconnected since then wants nothing any more.
+    /// The number of the session when it began. If the session was disconnected since then, the attempt is void.
     let sessionNumber: UInt64
     let peer: PeerID
     let kind: Kind

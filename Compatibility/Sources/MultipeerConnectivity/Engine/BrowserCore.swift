@@ -1,6 +1,6 @@
 import NighCore
 
-/// What a browser is behind its `MCNearbyServiceBrowser`.
+/// The implementation of `MCNearbyServiceBrowser`.
 ///
 /// `@unchecked Sendable`: `owner` is set once, and everything that changes is confined to the control queue.
 final class BrowserCore: @unchecked Sendable {
@@ -10,12 +10,12 @@ final class BrowserCore: @unchecked Sendable {
     private let service: String
     private let queue = DispatchQueue(label: "nigh.multipeer.browser.delegate")
     private var engine: Engine?
-    /// Whether the delegate was told since the start that there is none.
+    /// Whether a failure was reported since the last start.
     private var hasFailed = false
     /// The peers that were reported as found, which keeps the objects.
     private var found: [PeerID: MCPeerID] = [:]
 
-    /// For invitations that have no timeout of their own.
+    /// The timeout of invitations that have none of their own.
     private let defaultTimeout = NighMultipeer.settings.invitationTime / .seconds(1)
 
     init(_ local: MCPeerID, service: String) {

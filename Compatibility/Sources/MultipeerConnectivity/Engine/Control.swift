@@ -3,7 +3,7 @@ import Dispatch
 /// The queue on which this module decides: who is invited, who is in a session, which engine is used. Only messages,
 /// streams and resources go past it.
 ///
-/// What runs on it never waits for a program's code, so a program may wait for it.
+/// Its work never waits for a program's code, so a program may wait for it.
 enum Control {
     /// Marks the queue.
     private static let mark = DispatchSpecificKey<Bool>()

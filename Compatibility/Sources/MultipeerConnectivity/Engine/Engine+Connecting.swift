@@ -28,7 +28,7 @@ extension Engine {
         }
     }
 
-    /// Ends an attempt that leads nowhere.
+    /// Ends an attempt that has failed.
     func fail(_ number: UInt64, because code: MCError.Code) {
         guard let attempt = attempts[number] else { return }
         end(attempt)

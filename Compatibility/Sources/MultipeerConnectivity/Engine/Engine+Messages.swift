@@ -1,6 +1,6 @@
 import NighCore
 
-// What peers say, in the order in which they say it.
+// Messages of peers, handled in the order in which they were sent.
 extension Engine {
     func received(_ message: WireMessage, from id: PeerID) {
         switch message {
@@ -42,7 +42,7 @@ extension Engine {
         }
     }
 
-    /// The most addresses that are kept of what a peer says.
+    /// The most addresses of a peer that are kept.
     private static let addressLimit = 32
 
     /// Whether a message for these sessions means two that are connected, or about to be.

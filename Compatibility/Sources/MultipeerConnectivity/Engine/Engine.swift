@@ -31,16 +31,16 @@ final class Engine: @unchecked Sendable {
     var peers: [PeerID: EnginePeer] = [:]
     var advertisers: [AdvertiserCore] = []
     var browsers: [BrowserCore] = []
-    /// What sessions of this program want of peers, by number.
+    /// The attempts of this program's sessions to connect to peers, by number.
     var attempts: [UInt64: Attempt] = [:]
-    /// What peers want of this program.
+    /// The invitations of peers to this program.
     var invitations: [InvitationKey: IncomingInvitation] = [:]
-    /// Those that ask into a session that knows nothing of them yet.
+    /// Requests of peers to join a session that does not expect them yet.
     var parkedJoins: [ParkedJoin] = []
     var parkedStreams: [ParkedStream] = []
     /// The sessions that have a peer, or want one, here.
     var sessions: [ObjectIdentifier: SessionCore] = [:]
-    /// Where this engine listens.
+    /// The addresses at which this engine listens.
     private var listening: [String: [String]] = [:]
     private var waitingForAddresses: [(@Sendable ([String]) -> Void)] = []
     private var advertised: [String: String]?
@@ -138,9 +138,9 @@ final class Engine: @unchecked Sendable {
 
     // MARK: Peers
 
-    /// Returns what is known of a peer.
+    /// Returns the state of a peer, new if it is not known yet.
     ///
-    /// - Parameter name: What the program calls the peer, for one that was never seen.
+    /// - Parameter name: The program's name for a peer that was never seen.
     @discardableResult
     func peer(_ id: PeerID, named name: String? = nil) -> EnginePeer {
         if let peer = peers[id] { return peer }
@@ -164,7 +164,7 @@ final class Engine: @unchecked Sendable {
             peer.isVisible = false
             for browser in browsers { browser.lost(peer) }
         } else if isVisible, peer.info != info.pairs {
-            // A program changes what it advertises by another advertiser, so others expect this.
+            // A program changes its advertisement by another advertiser, so others expect this.
             for browser in browsers { browser.lost(peer) }
             peer.info = info.pairs
             for browser in browsers { browser.found(peer) }
@@ -269,11 +269,10 @@ final class Engine: @unchecked Sendable {
         for done in waiting { done(all) }
     }
 
-    /// Where this engine listens.
+    /// The addresses at which this engine listens.
     var ownAddresses: [String] { listening.sorted { $0.key < $1.key }.flatMap(\.value) }
 
-    /// Calls `done` on the control queue once it is known where the engine listens, or after 2 s with what is known
-    /// then.
+    /// Calls `done` on the control queue once an address of the engine is known, or after 2 s.
     func whenListening(_ done: @escaping @Sendable ([String]) -> Void) {
         updateAdvertising()
         guard ownAddresses.isEmpty else { return done(ownAddresses) }
@@ -288,10 +287,10 @@ final class Engine: @unchecked Sendable {
 
     // MARK: The end
 
-    /// Waits until the loop has written what was sent before, as far as there is room. Not on the control queue.
+    /// Waits until the loop has written all messages sent before, as far as there is room. Not on the control queue.
     func waitUntilWritten() {
         let isWritten = DispatchSemaphore(value: 0)
-        // In its next turn the loop takes what was sent, and behind that turn it writes it.
+        // In its next turn the loop takes the messages, and behind that turn it writes them.
         loop.execute { [loop] in loop.execute { loop.execute { isWritten.signal() } } }
         _ = isWritten.wait(timeout: .now() + 1)
     }

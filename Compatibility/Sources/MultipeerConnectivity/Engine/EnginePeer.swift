@@ -6,11 +6,11 @@ import NighCore
 final class EnginePeer: @unchecked Sendable {
     let id: PeerID
     var name: String
-    /// Where discovery has seen the peer last.
+    /// The addresses at which discovery last saw the peer.
     var addresses: [TransportAddress] = []
-    /// Where the peer says that it listens.
+    /// The addresses at which the peer says that it listens.
     var listening: [String] = []
-    /// What the peer advertises, without what this module adds.
+    /// The keys and values that the peer advertises, without those that this module adds.
     var info: [String: String]?
     var isVisible = false
 

@@ -1,8 +1,7 @@
 import NighCore
 import Synchronization
 
-/// What all `MCPeerID` objects of one peer share: its name, its PeerID, and its key if the peer is one of this
-/// program's.
+/// A peer as all its `MCPeerID` objects share it: its name, its PeerID, and its key if it is a peer of this program.
 final class KnownPeer: Sendable {
     let id: PeerID
     let name: String

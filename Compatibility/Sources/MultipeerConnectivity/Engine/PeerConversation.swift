@@ -1,12 +1,12 @@
 import NighCompatibility
 import NighCore
 
-/// A conversation with a peer: reads its messages one after the other, and sends what the control queue has to say.
+/// A conversation with a peer: reads its messages one after the other, and sends those of the control queue.
 ///
 /// A message is read when the program's delegate has returned from the one before it. So a slow program slows its peer,
 /// which may have `SessionLimits.receiveWindow` bytes under way and no more.
 ///
-/// `@unchecked Sendable`: what changes is confined to the control queue.
+/// `@unchecked Sendable`: its state is confined to the control queue.
 final class PeerConversation: @unchecked Sendable {
     let peer: PeerID
     /// The number of the conversation among those of its engine.
@@ -14,12 +14,12 @@ final class PeerConversation: @unchecked Sendable {
     private let messages: MessageSequence
     private weak var engine: Engine?
     private let low: LowLevelSession
-    /// What found no room in the send buffer, the oldest first.
+    /// Messages that found no room in the send buffer, the oldest first.
     private var unsent: [[UInt8]] = []
-    /// How many times somebody was the last to need the conversation.
+    /// How many times the conversation has become unneeded.
     var idleCount = 0
-    /// Whether this side is ending the conversation because nobody needs it. What is said in it from now on would be
-    /// lost, and what the peer asks for now, it asks for again in the next one.
+    /// Whether this side is ending the conversation because nobody needs it. Messages sent in it from now on would be
+    /// lost, and the peer repeats its requests in the next one.
     var isEnding = false
 
     init(with peer: PeerID, _ number: UInt64, _ messages: MessageSequence, in engine: Engine) {

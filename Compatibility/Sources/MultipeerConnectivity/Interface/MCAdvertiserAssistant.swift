@@ -7,9 +7,9 @@ import NighCore
 open class MCAdvertiserAssistant: NSObject {
     /// The session that peers are invited into.
     public let session: MCSession
-    /// What browsers get together with the peer.
+    /// The keys and values that browsers get together with the peer.
     public let discoveryInfo: [String: String]?
-    /// What the program offers.
+    /// The name of the service. Programs with equal names find each other.
     public let serviceType: String
 
     private let advertiser: MCNearbyServiceAdvertiser
@@ -42,7 +42,7 @@ open class MCAdvertiserAssistant: NSObject {
     open func stop() { advertiser.stopAdvertisingPeer() }
 }
 
-/// What an assistant reports.
+/// Receives the events of an assistant.
 public protocol MCAdvertiserAssistantDelegate: NSObjectProtocol {
     /// The person is about to be asked.
     func advertiserAssistantWillPresentInvitation(_ advertiserAssistant: MCAdvertiserAssistant)
@@ -50,7 +50,7 @@ public protocol MCAdvertiserAssistantDelegate: NSObjectProtocol {
     func advertiserAssistantDidDismissInvitation(_ advertiserAssistant: MCAdvertiserAssistant)
 }
 
-// What Apple calls optional.
+// Defaults for the methods that are optional in Apple's protocol.
 extension MCAdvertiserAssistantDelegate {
     /// Does nothing.
     public func advertiserAssistantWillPresentInvitation(_ advertiserAssistant: MCAdvertiserAssistant) {}

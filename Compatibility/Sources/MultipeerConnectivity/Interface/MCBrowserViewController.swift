@@ -1,4 +1,4 @@
-/// Lets a person choose whom to invite into a session.
+/// Lets a person invite peers into a session.
 ///
 /// There is no view here. `NighMultipeer.presenter` shows `peers` and calls `invite`, `finish` and `cancel`; a program
 /// may do the same itself.
@@ -30,7 +30,7 @@ open class MCBrowserViewController: NSObject, MCNearbyServiceBrowserDelegate {
         self.session = session
         super.init()
         browser.delegate = self
-        // It looks from other threads at what the lock protects.
+        // It reads from other threads the state that the lock protects.
         nonisolated(unsafe) weak let controller = self
         session.core.watchers.withLock {
             $0[ObjectIdentifier(self)] = { controller?.note($1, of: $0) }
@@ -60,13 +60,13 @@ open class MCBrowserViewController: NSObject, MCNearbyServiceBrowserDelegate {
     /// The peers that are there now, in the order in which they came.
     open var peers: [MCPeerID] { lock.withLock { found.map(\.peer) } }
 
-    /// What a peer advertises.
+    /// The keys and values that a peer advertises.
     open func discoveryInfo(of peer: MCPeerID) -> [String: String]? {
         lock.withLock { found.first { $0.peer == peer }?.info }
     }
 
-    /// How far it has come with a peer: `.connecting` from the invitation on, `.notConnected` if that led to nothing or
-    /// is over, nil for a peer that has nothing to do with the session.
+    /// The state of a peer: `.connecting` from the invitation on, `.notConnected` if that led to nothing or is over,
+    /// nil for a peer that has nothing to do with the session.
     open func state(of peer: MCPeerID) -> MCSessionState? { lock.withLock { states[peer] } }
 
     private func note(_ state: MCSessionState, of peer: MCPeerID) {
@@ -123,7 +123,7 @@ open class MCBrowserViewController: NSObject, MCNearbyServiceBrowserDelegate {
     }
 }
 
-/// What a controller reports.
+/// Receives the events of a controller.
 public protocol MCBrowserViewControllerDelegate: NSObjectProtocol {
     /// The person has chosen.
     func browserViewControllerDidFinish(_ browserViewController: MCBrowserViewController)
@@ -136,7 +136,7 @@ public protocol MCBrowserViewControllerDelegate: NSObjectProtocol {
     ) -> Bool
 }
 
-// What Apple calls optional.
+// Defaults for the methods that are optional in Apple's protocol.
 extension MCBrowserViewControllerDelegate {
     /// Shows every peer.
     public func browserViewController(

@@ -5,10 +5,10 @@ public let MCErrorDomain = "MCErrorDomain"
 ///
 /// It can be caught as `MCError`, as one of its codes (`catch MCError.notConnected`), and as `NSError`.
 public struct MCError: CustomNSError, Hashable, Error {
-    /// The same error as an object.
+    /// The error as an `NSError`.
     public let _nsError: NSError
 
-    /// Creates an error from an object of this module's domain.
+    /// Creates an error from an `NSError` of this module's domain.
     public init(_nsError error: NSError) {
         precondition(error.domain == MCErrorDomain)
         _nsError = error
@@ -19,7 +19,7 @@ public struct MCError: CustomNSError, Hashable, Error {
         _nsError = NSError(domain: MCErrorDomain, code: code.rawValue, userInfo: userInfo)
     }
 
-    /// What went wrong.
+    /// The cause of an error.
     public enum Code: Int, Sendable {
         /// Something else.
         case unknown = 0
@@ -27,7 +27,7 @@ public struct MCError: CustomNSError, Hashable, Error {
         case notConnected = 1
         /// An argument is not valid.
         case invalidParameter = 2
-        /// This cannot be done.
+        /// The operation is not supported.
         case unsupported = 3
         /// There was no answer in time.
         case timedOut = 4
@@ -59,7 +59,7 @@ public struct MCError: CustomNSError, Hashable, Error {
     public static var notConnected: Code { .notConnected }
     /// An argument is not valid.
     public static var invalidParameter: Code { .invalidParameter }
-    /// This cannot be done.
+    /// The operation is not supported.
     public static var unsupported: Code { .unsupported }
     /// There was no answer in time.
     public static var timedOut: Code { .timedOut }

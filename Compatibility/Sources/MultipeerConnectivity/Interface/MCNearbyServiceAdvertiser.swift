@@ -6,9 +6,9 @@ open class MCNearbyServiceAdvertiser: NSObject {
 
     /// The peer that is advertised.
     public let myPeerID: MCPeerID
-    /// What browsers get together with the peer.
+    /// The keys and values that browsers get together with the peer.
     public let discoveryInfo: [String: String]?
-    /// What the program offers, the same in all programs that are to find each other.
+    /// The name of the service. Programs with equal names find each other.
     public let serviceType: String
 
     /// Creates an advertiser.
@@ -43,7 +43,7 @@ open class MCNearbyServiceAdvertiser: NSObject {
     open func stopAdvertisingPeer() { Control.sync { core.stop() } }
 }
 
-/// What an advertiser reports, on a queue of the advertiser's own.
+/// Receives the events of an advertiser, on a queue of the advertiser's own.
 public protocol MCNearbyServiceAdvertiserDelegate: NSObjectProtocol {
     /// A peer invites this one. The handler may be called on any thread and at any time; the first call counts.
     func advertiser(
@@ -54,7 +54,7 @@ public protocol MCNearbyServiceAdvertiserDelegate: NSObjectProtocol {
     func advertiser(_ advertiser: MCNearbyServiceAdvertiser, didNotStartAdvertisingPeer error: any Error)
 }
 
-// What Apple calls optional.
+// Defaults for the methods that are optional in Apple's protocol.
 extension MCNearbyServiceAdvertiserDelegate {
     /// Reports the error to the person.
     public func advertiser(

@@ -6,7 +6,7 @@ open class MCNearbyServiceBrowser: NSObject {
 
     /// The peer that browses. It does not find itself.
     public let myPeerID: MCPeerID
-    /// What the program looks for, the same in all programs that are to find each other.
+    /// The name of the service. Programs with equal names find each other.
     public let serviceType: String
 
     /// Creates a browser.
@@ -25,7 +25,7 @@ open class MCNearbyServiceBrowser: NSObject {
         Control.async { core.stop() }
     }
 
-    /// What is told of peers that come and go. It is not kept alive.
+    /// The object that is notified of peers that come and go. The browser does not retain it.
     open var delegate: (any MCNearbyServiceBrowserDelegate)? {
         get { core.delegate.value as? any MCNearbyServiceBrowserDelegate }
         set { core.delegate.value = newValue }
@@ -41,7 +41,7 @@ open class MCNearbyServiceBrowser: NSObject {
     /// session learns how it ends.
     ///
     /// - Parameters:
-    ///   - context: What the other program gets with the invitation.
+    ///   - context: Data for the other program, with the invitation.
     ///   - timeout: The seconds that everything may take; 30, or `invitationTime` of Nigh's settings, if it is not more
     ///     than 0.
     open func invitePeer(
@@ -52,7 +52,7 @@ open class MCNearbyServiceBrowser: NSObject {
     }
 }
 
-/// What a browser reports, on a queue of the browser's own.
+/// Receives the events of a browser, on a queue of the browser's own.
 public protocol MCNearbyServiceBrowserDelegate: NSObjectProtocol {
     /// There is a peer.
     func browser(
@@ -66,7 +66,7 @@ public protocol MCNearbyServiceBrowserDelegate: NSObjectProtocol {
     func browser(_ browser: MCNearbyServiceBrowser, didNotStartBrowsingForPeers error: any Error)
 }
 
-// What Apple calls optional.
+// Defaults for the methods that are optional in Apple's protocol.
 extension MCNearbyServiceBrowserDelegate {
     /// Reports the error to the person.
     public func browser(_ browser: MCNearbyServiceBrowser, didNotStartBrowsingForPeers error: any Error) {

@@ -66,7 +66,7 @@ open class MCPeerID: NSObject, NSCopying, NSSecureCoding {
     /// Returns the same object, which does not change.
     open func copy(with zone: NSZone? = nil) -> Any { self }
 
-    /// Whether both are the same peer, whatever their names.
+    /// Whether both are the same peer, regardless of their names.
     open override func isEqual(_ object: Any?) -> Bool { (object as? MCPeerID)?.known.id == known.id }
 
     /// The beginning of the peer's hash, which is the same in all programs.

@@ -1,6 +1,6 @@
 import NighCore
 
-/// A session: the peers that are connected with each other, and what they send.
+/// A session of peers that are connected with each other, and exchange messages, streams and files.
 ///
 /// Every method may be called from any thread.
 open class MCSession: NSObject {
@@ -34,7 +34,7 @@ open class MCSession: NSObject {
         Control.async { _ = core.disconnect() }
     }
 
-    /// What is told of everything that happens. It is not kept alive.
+    /// The object that is notified of the session's events. The session does not retain it.
     open var delegate: (any MCSessionDelegate)? {
         get { core.delegate }
         set { core.delegate = newValue }
@@ -60,8 +60,8 @@ open class MCSession: NSObject {
         try core.send(data, to: peerIDs, mode)
     }
 
-    /// Leaves all peers. What was sent before still arrives, also if the program ends as soon as this returns, as far
-    /// as the connections have room for it. The session can be used again.
+    /// Leaves all peers. Messages that were sent before still arrive, also if the program ends as soon as this returns,
+    /// as far as the connections have room for it. The session can be used again.
     open func disconnect() {
         let engines = Control.sync { core.disconnect() }
         for engine in engines { engine.waitUntilWritten() }
@@ -92,7 +92,8 @@ open class MCSession: NSObject {
 
     // MARK: Connecting without a browser
 
-    /// Gives what another peer needs to connect to this session with `connectPeer`. The program brings it there.
+    /// Makes the data with which another peer can connect to this session by `connectPeer`. The program brings it
+    /// there.
     open func nearbyConnectionData(
         forPeer peerID: MCPeerID,
         withCompletionHandler completionHandler: @escaping (Data?, (any Error)?) -> Void
@@ -109,7 +110,7 @@ open class MCSession: NSObject {
         }
     }
 
-    /// Gives what another peer needs to connect to this session with `connectPeer`.
+    /// Returns the data with which another peer can connect to this session by `connectPeer`.
     public func nearbyConnectionData(forPeer peerID: MCPeerID) async throws -> Data {
         let core = core
         return try await withCheckedThrowingContinuation { continuation in
@@ -117,7 +118,8 @@ open class MCSession: NSObject {
         }
     }
 
-    /// Connects to a peer with what its session gave. The peer has to do the same with what this session gave.
+    /// Connects to a peer with the connection data of its session. The peer has to do the same with that of this
+    /// session.
     open func connectPeer(_ peerID: MCPeerID, withNearbyConnectionData data: Data) {
         core.connect(to: peerID, with: data)
     }

@@ -1,6 +1,6 @@
 import NighCompatibility
 
-/// What a session reports. All calls come one after the other on a queue of the session's own.
+/// Receives the events of a session. All calls come one after the other on a queue of the session's own.
 public protocol MCSessionDelegate: NSObjectProtocol {
     /// The session has another state with a peer.
     func session(_ session: MCSession, peer peerID: MCPeerID, didChange state: MCSessionState)
@@ -44,7 +44,7 @@ public protocol MCSessionDelegate: NSObjectProtocol {
         certificateHandler: ((Bool) -> Void)!)
 }
 
-// What Apple calls optional.
+// Defaults for the methods that are optional in Apple's protocol.
 extension MCSessionDelegate {
     /// Calls the method in the form of older programs.
     public func session(
@@ -59,8 +59,8 @@ extension MCSessionDelegate {
             session, didReceiveCertificate: certificate, fromPeer: peerID, certificateHandler: handler)
     }
 
-    /// Accepts the peer, whatever it shows. Where somebody has certificates, a program that looks at none may have the
-    /// method in a form that Swift does not take for it.
+    /// Accepts the peer, regardless of its certificates. Where somebody has certificates, a program that looks at none
+    /// may have the method in a form that Swift does not take for it.
     @_disfavoredOverload
     public func session(
         _ session: MCSession!, didReceiveCertificate certificate: [Any]!, fromPeer peerID: MCPeerID!,

@@ -8,15 +8,15 @@ public enum MCSessionSendDataMode: Int, Sendable {
 
 /// How a session stands with a peer.
 public enum MCSessionState: Int, Sendable {
-    /// It is not connected.
+    /// The peer is not connected.
     case notConnected = 0
-    /// It is being connected.
+    /// The peer is being connected.
     case connecting = 1
-    /// It is connected.
+    /// The peer is connected.
     case connected = 2
 }
 
-/// What a session says about encryption. Every connection is encrypted whatever it says.
+/// A session's preference for encryption. Every connection is encrypted regardless of it.
 public enum MCEncryptionPreference: Int, Sendable {
     /// Encryption is welcome.
     case optional = 0

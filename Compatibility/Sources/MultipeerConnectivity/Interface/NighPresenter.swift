@@ -1,5 +1,5 @@
-/// Shows a person what Apple's framework shows in windows: in a terminal, in windows of the program's own, or not at
-/// all in a test.
+/// A user interface for invitations and lists of peers, in place of the windows of Apple's framework: in a terminal, in
+/// windows of the program's own, or none in a test.
 ///
 /// `NighMultipeer.presenter` is the one that is used. It is called on any thread.
 public protocol NighPresenter: AnyObject, Sendable {
@@ -15,9 +15,9 @@ public protocol NighPresenter: AnyObject, Sendable {
 
 /// An invitation that a person is asked about.
 public struct NighInvitation {
-    /// Who invites.
+    /// The peer that invites.
     public let peerID: MCPeerID
-    /// What came with the invitation.
+    /// The data that came with the invitation.
     public let context: Data?
     /// The session that the peer would be in.
     public let session: MCSession

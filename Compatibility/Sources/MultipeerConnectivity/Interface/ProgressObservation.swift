@@ -1,7 +1,7 @@
 // Foundation has no observation of key paths on Linux. Programs use it for the progress of a resource. In its place
 // there is something that looks at the value 20 times a second, and so works for every `Progress`.
 
-/// What an observer wants, as in Apple's Foundation.
+/// Options of an observation, as in Apple's Foundation.
 public struct NSKeyValueObservingOptions: OptionSet, Sendable {
     /// The number that stands for the options.
     public let rawValue: UInt

@@ -22,7 +22,7 @@ final class IncomingResource: Sendable {
     /// Gives the transfer up.
     func end(_ error: MCError) {
         reason.withLock { if $0 == nil { $0 = error } }
-        stream.cancel(because: MCError.words(for: error))
+        stream.cancel(because: MCError.reason(for: error))
     }
 
     /// Receives the file, and calls `completion` once.
@@ -71,6 +71,6 @@ final class IncomingResource: Sendable {
         (error as? NighError).map { MCError(ofTransfer: $0) } ?? error
     }
 
-    /// Removes what the program has not moved away.
+    /// Removes the file if the program has not moved it away.
     func removeFile() { try? FileManager.default.removeItem(at: folder) }
 }

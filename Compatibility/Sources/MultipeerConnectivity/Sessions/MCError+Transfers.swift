@@ -3,24 +3,24 @@ import NighCore
 // Why a stream or a resource has ended, as both sides say it.
 extension MCError {
     /// The session has ended with the peer.
-    static let gone = MCError(.notConnected, goneWords)
+    static let gone = MCError(.notConnected, goneReason)
     /// This side has given the transfer up.
     static let cancelledHere = MCError(.cancelled, "this side has cancelled it")
     /// The other side has given the transfer up.
     static let cancelledThere = MCError(.cancelled, "the other side has cancelled it")
 
-    /// What a side tells the other one if it ends a transfer for this reason.
-    static let goneWords = "the peer is no longer connected"
+    /// The reason that the other side gets for `gone`.
+    static let goneReason = "the peer is no longer connected"
 
-    /// What to say to the other side about a transfer that ends with this error.
-    static func words(for error: any Error) -> String {
-        MCError.notConnected ~= error ? goneWords : "cancelled"
+    /// Returns the reason that the other side gets for a transfer that ends with this error.
+    static func reason(for error: any Error) -> String {
+        MCError.notConnected ~= error ? goneReason : "cancelled"
     }
 
     /// Why a transfer has ended, from the error of its stream.
     init(ofTransfer error: NighError) {
         switch error.cause {
-        case .streamCancelled(Self.goneWords): self = .gone
+        case .streamCancelled(Self.goneReason): self = .gone
         case .streamCancelled: self = .cancelledThere
         case .limit: self.init(.unavailable, "\(error)")
         default: self.init(.notConnected, "\(error)")

@@ -2,14 +2,15 @@ import NighCompatibility
 import NighCore
 import Synchronization
 
-/// A file on its way to a peer. The program is told once: that the peer has the whole file, or why not.
+/// A file on its way to a peer. Calls `finish` once: when the peer has the whole file, or with the reason why it has
+/// not.
 final class OutgoingResource: Sendable {
     private struct State {
         var stream: ByteStream?
         var isOver = false
     }
 
-    /// What the receiver writes once it has written the file.
+    /// The byte that the receiver sends once it has written the file.
     static let receipt: UInt8 = 1
 
     private let file: ResourceFile
@@ -44,7 +45,7 @@ final class OutgoingResource: Sendable {
                 }
                 if isOver {
                     transfers.remove(number)
-                    return stream.cancel(because: MCError.words(for: MCError.cancelledHere))
+                    return stream.cancel(because: MCError.reason(for: MCError.cancelledHere))
                 }
                 Task(executorPreference: QueueExecutor(label: "nigh.multipeer.resource")) { [self] in
                     await send(header, on: stream)
@@ -80,7 +81,7 @@ final class OutgoingResource: Sendable {
             return (!state.isOver, state.stream)
         }
         guard isFirst else { return }
-        if let error { stream?.cancel(because: MCError.words(for: error)) }
+        if let error { stream?.cancel(because: MCError.reason(for: error)) }
         finish(error)
     }
 }

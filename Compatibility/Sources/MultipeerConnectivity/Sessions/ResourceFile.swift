@@ -37,6 +37,6 @@ final class ResourceFile: @unchecked Sendable {
 
     func write(_ bytes: UnsafeRawBufferPointer) throws { try handle.write(contentsOf: Data(bytes)) }
 
-    /// Closes the file. An error means that what was written may not be there.
+    /// Closes the file. An error means that some of its bytes may be lost.
     func close() throws { try handle.close() }
 }

@@ -2,7 +2,7 @@ import NighCore
 
 // Connections that the programs arrange themselves: each tells the other how to reach it, by its own means.
 extension SessionCore {
-    /// What one program gives the other.
+    /// The data by which one program can connect to the other.
     private struct ConnectionData {
         static let mark: UInt32 = 0x6E6D_7063
         var peer: PeerID

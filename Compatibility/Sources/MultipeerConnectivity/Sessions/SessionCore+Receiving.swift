@@ -1,10 +1,10 @@
 import NighCore
 
 extension SessionCore {
-    /// What comes behind a message.
+    /// The message after another one.
     enum Following {
         case none
-        /// One for the same session, from the same one.
+        /// A message for the same session, from the same peer's session.
         case same(NighCore.Message)
         case other(NighCore.Message)
     }
@@ -14,7 +14,8 @@ extension SessionCore {
     func received(
         _ message: NighCore.Message, from id: PeerID, session: UInt64, following: () -> Following
     ) -> NighCore.Message? {
-        // What the peer sends at once after it was connected may be here before the queue that decides has noted that.
+        // A message that the peer sends right after connecting may arrive before the control queue has noted the
+        // connection.
         guard let member = member(id) ?? Control.sync({ member(id) }), member.sessions.to == session else {
             return nil
         }

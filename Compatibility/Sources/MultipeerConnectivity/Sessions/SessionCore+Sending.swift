@@ -75,7 +75,7 @@ extension SessionCore {
 }
 
 extension MCError {
-    /// What an error of Nigh means to programs of this module.
+    /// Converts an error of Nigh to one of this module.
     init(_ error: NighError) {
         let code: Code =
             switch error.cause {

@@ -1,12 +1,12 @@
 import NighCore
 import Synchronization
 
-/// What a session is behind its `MCSession`.
+/// The implementation of `MCSession`.
 ///
 /// `@unchecked Sendable`: `owner` is set once, `members` has a lock, and everything else that changes is confined to
 /// the control queue.
 final class SessionCore: @unchecked Sendable {
-    /// What the session has with one peer.
+    /// The state of the session with one peer.
     ///
     /// `@unchecked Sendable`: confined to the control queue.
     final class Link: @unchecked Sendable {
@@ -68,7 +68,7 @@ final class SessionCore: @unchecked Sendable {
     private let connectingTime = NighMultipeer.settings.connectingTime / .seconds(1)
     private(set) var number: UInt64 = 0
     private var links: [PeerID: Link] = [:]
-    /// The peers of which other members have told, with the number of their session.
+    /// The peers that other members have named, with the numbers of their sessions.
     private var introduced: [PeerID: UInt64] = [:]
     /// Connected peers in the order in which they came.
     private let members = Mutex<[Member]>([])
@@ -86,7 +86,7 @@ final class SessionCore: @unchecked Sendable {
 
     deinit { SessionDirectory.remove(number) }
 
-    // MARK: What other threads ask
+    // MARK: For other threads
 
     var connectedPeers: [MCPeerID] { members.withLock { $0.map(\.peerID) } }
 
@@ -94,8 +94,8 @@ final class SessionCore: @unchecked Sendable {
         members.withLock { $0.first { $0.id == id } }
     }
 
-    /// Makes a peer a member, or ends that, and tells the delegate. The lock is held for both, so the delegate gets the
-    /// messages of a peer only between these two calls.
+    /// Makes a peer a member, or ends that, and notifies the delegate. The lock is held for both, so the delegate gets
+    /// the messages of a peer only between these two calls.
     private func setMember(_ id: PeerID, _ member: Member?, _ peerID: MCPeerID) {
         members.withLock { members in
             members.removeAll { $0.id == id }
@@ -171,7 +171,7 @@ final class SessionCore: @unchecked Sendable {
         if let link = links[id] {
             guard let invitation, invitation != link.invitation else { return true }
             link.invitation = invitation
-            // The peer may have taken no notice of what followed the acceptance before.
+            // The peer may have ignored the messages that followed the earlier acceptance.
             greet(id, link)
             if link.isAccepted { engine.send(.ready(sessions(session)), to: id) }
             return true
@@ -229,18 +229,18 @@ final class SessionCore: @unchecked Sendable {
         guard link.isAccepted, link.peerIsReady, !link.isConnected else { return }
         link.isConnected = true
         setMember(id, Member(id, link, sessions(link.session)), link.peerID)
-        tellMembers(of: id, link)
+        exchangeMembers(with: id, link)
         link.engine.reconsiderStreams(of: self)
     }
 
-    /// Ends what there is with a peer, and tells the peer.
+    /// Ends the connection to a peer, or the attempt at one, and notifies the peer.
     private func leave(_ id: PeerID) {
         guard let link = links[id] else { return }
         link.engine.send(.leave(sessions(link.session)), to: id)
         end(id)
     }
 
-    /// Ends what there is with a peer.
+    /// Ends the connection to a peer, or the attempt at one.
     private func end(_ id: PeerID) {
         guard let link = links.removeValue(forKey: id) else { return }
         setMember(id, nil, link.peerID)
@@ -262,9 +262,9 @@ final class SessionCore: @unchecked Sendable {
         if hasLink(to: id, in: engine) { end(id) }
     }
 
-    /// An attempt has led nowhere.
+    /// An attempt has failed.
     func failed(_ attempt: Attempt, in engine: Engine) {
-        // Another one may take its place among those of which members have told.
+        // Another named peer may take its place.
         if case .join(let session) = attempt.kind, introduced[attempt.peer] == session {
             introduced[attempt.peer] = nil
         }
@@ -276,7 +276,7 @@ final class SessionCore: @unchecked Sendable {
         notify(engine.peer(attempt.peer).peerID, .notConnected)
     }
 
-    /// Invites a peer. One that is connected already, or about to be, gets the context all the same.
+    /// Invites a peer. One that is connected already, or about to be, gets the context nevertheless.
     func invite(_ id: PeerID, in engine: Engine, context: [UInt8]?, timeout: TimeInterval) {
         guard links[id] != nil || !isFull else {
             return notify(engine.peer(id).peerID, .notConnected)
@@ -315,11 +315,11 @@ final class SessionCore: @unchecked Sendable {
 
     // Nigh introduces the peers of a mesh by itself (NighIntroductions), which is of no use here. It connects all
     // sessions of Nigh that are connected to the same one. A peer of an engine may be in several of this program's
-    // sessions, or in none, and two of a session's peers may be connected already, for another session. So what has to
-    // be told is which sessions belong together, which is known only here.
+    // sessions, or in none, and two of a session's peers may be connected already, for another session. So members have
+    // to learn which sessions belong together, which is known only here.
 
-    /// Tells a new member of the others, and the others of it.
-    private func tellMembers(of id: PeerID, _ new: Link) {
+    /// Names the other members to a new one, and the new one to them.
+    private func exchangeMembers(with id: PeerID, _ new: Link) {
         let others = links.filter { $0.key != id && $0.value.isConnected && $0.value.engine === new.engine }
         guard !others.isEmpty else { return }
         func member(_ id: PeerID, _ link: Link) -> WireMessage.Member {
@@ -338,7 +338,7 @@ final class SessionCore: @unchecked Sendable {
         }
     }
 
-    /// A member tells of others.
+    /// A member names other members.
     func received(_ members: [WireMessage.Member], from id: PeerID, _ session: UInt64, in engine: Engine) {
         guard link(to: id, session: session) != nil else { return }
         for member in members where member.peer != local.known.id && links[member.peer] == nil {
@@ -374,7 +374,7 @@ final class SessionCore: @unchecked Sendable {
                 kind: .join(session: session), deadline: Date() + timeout, isReported: isReported))
     }
 
-    /// Whether a session of a peer may join: a member has told of it, or this program wants the same.
+    /// Whether a session of a peer may join: a member has named it, or this program joins that session, too.
     func expects(_ id: PeerID, session: UInt64, in engine: Engine) -> Bool {
         if let link = links[id] { return link.session == session }
         if introduced[id] == session { return true }
@@ -384,7 +384,7 @@ final class SessionCore: @unchecked Sendable {
         }
     }
 
-    /// Ends an attempt to connect that the program has arranged, or what it has led to so far.
+    /// Ends an attempt to connect that the program has arranged, also if it is about to succeed.
     func cancelConnecting(to id: PeerID) {
         if let link = links[id] {
             if !link.isConnected { leave(id) }

@@ -1,4 +1,4 @@
-/// The end of a stream at which a program reads what a peer writes.
+/// The end of a stream at which a program reads the bytes of a peer.
 final class PeerInputStream: InputStream {
     private let input: StreamInput
     private let events: StreamEvents

@@ -1,4 +1,4 @@
-/// The end of a stream at which a program writes what a peer reads.
+/// The end of a stream at which a program writes bytes for a peer.
 final class PeerOutputStream: OutputStream {
     private let output: StreamOutput
     private let events: StreamEvents

@@ -1,6 +1,6 @@
 import Synchronization
 
-/// What a stream of Foundation would find if it were read or written now.
+/// Whether a stream of Foundation is ready, at its end or failed at this moment.
 struct StreamView {
     /// Whether there are bytes to read, or room to write.
     var isReady = false
@@ -13,7 +13,7 @@ struct StreamView {
 /// `@unchecked Sendable`: the lock protects everything. Timers may be added to run loops of other threads and
 /// invalidated there, which wakes those loops.
 final class StreamEvents: @unchecked Sendable {
-    private struct Place {
+    private struct Schedule {
         let loop: RunLoop
         let mode: RunLoop.Mode
         /// Keeps the run loop running, and the stream alive, although nothing is due.
@@ -21,21 +21,21 @@ final class StreamEvents: @unchecked Sendable {
     }
 
     private struct State {
-        var places: [Place] = []
+        var schedules: [Schedule] = []
         /// Whether a call of the delegate is on its way.
         var isSignalled = false
         var status = Stream.Status.notOpen
-        /// The program has read or written since the delegate was told that it can, or something has changed.
-        var isNews = true
-        var hasToldOpening = false
-        var hasToldEnd = false
+        /// Whether bytes or room have come, or the program has read or written, since the last `readyEvent`.
+        var hasChanged = true
+        var hasReportedOpening = false
+        var hasReportedEnd = false
         weak var delegate: (any StreamDelegate)?
         weak var stream: Stream?
     }
 
     private let lock = NSLock()
     private var state = State()
-    /// What the delegate is told when there is something to read, or room to write.
+    /// The event for bytes to read, or for room to write.
     private let readyEvent: Stream.Event
     private let view: @Sendable () -> StreamView
 
@@ -84,17 +84,17 @@ final class StreamEvents: @unchecked Sendable {
         let anchor = Timer(fire: .distantFuture, interval: 1e9, repeats: true) { _ in
             withExtendedLifetime(kept) {}
         }
-        let place = Place(loop: loop, mode: mode, anchor: anchor)
+        let schedule = Schedule(loop: loop, mode: mode, anchor: anchor)
         let (isNew, isSignalled) = lock.withLock { () -> (Bool, Bool) in
-            guard !state.places.contains(where: { $0.loop === loop && $0.mode == mode }) else {
+            guard !state.schedules.contains(where: { $0.loop === loop && $0.mode == mode }) else {
                 return (false, false)
             }
-            state.places.append(place)
+            state.schedules.append(schedule)
             return (true, state.isSignalled)
         }
         if isNew { loop.add(anchor, forMode: mode) }
         // The loop on which the delegate is to be called may not run any more.
-        if isSignalled { addCall(to: place) }
+        if isSignalled { addCall(to: schedule) }
         signal()
     }
 
@@ -102,51 +102,51 @@ final class StreamEvents: @unchecked Sendable {
         release { $0.loop === loop && $0.mode == mode }
     }
 
-    private func release(_ isChosen: (Place) -> Bool) {
+    private func release(_ isChosen: (Schedule) -> Bool) {
         let gone = lock.withLock {
-            defer { state.places.removeAll(where: isChosen) }
-            return state.places.filter(isChosen)
+            defer { state.schedules.removeAll(where: isChosen) }
+            return state.schedules.filter(isChosen)
         }
-        for place in gone { place.anchor.invalidate() }
+        for schedule in gone { schedule.anchor.invalidate() }
     }
 
     // MARK: Events
 
     /// There is something new: bytes, room, or the program has read or written.
     func changed() {
-        lock.withLock { state.isNews = true }
+        lock.withLock { state.hasChanged = true }
         signal()
     }
 
-    /// Has the delegate called soon, on a run loop that the stream is scheduled on, if there is something to tell.
+    /// Has the delegate called soon, on a run loop that the stream is scheduled on, if there is an event to report.
     private func signal() {
         let view = view()
-        let places = lock.withLock { () -> [Place] in
-            guard nextEvent(view) != nil, !state.isSignalled, !state.places.isEmpty else { return [] }
+        let schedules = lock.withLock { () -> [Schedule] in
+            guard nextEvent(view) != nil, !state.isSignalled, !state.schedules.isEmpty else { return [] }
             state.isSignalled = true
-            return state.places
+            return state.schedules
         }
-        for place in places { addCall(to: place) }
+        for schedule in schedules { addCall(to: schedule) }
     }
 
-    private func addCall(to place: Place) {
-        let timer = Timer(timeInterval: 0, repeats: false) { [weak self] _ in self?.tell() }
-        place.loop.add(timer, forMode: place.mode)
+    private func addCall(to schedule: Schedule) {
+        let timer = Timer(timeInterval: 0, repeats: false) { [weak self] _ in self?.report() }
+        schedule.loop.add(timer, forMode: schedule.mode)
     }
 
-    /// Tells the delegate one thing, and comes back if there is more.
-    private func tell() {
+    /// Reports one event to the delegate, and is called again if there is another.
+    private func report() {
         let view = view()
         let call = lock.withLock { () -> (any StreamDelegate, Stream, Stream.Event)? in
             guard state.isSignalled else { return nil }
             state.isSignalled = false
-            guard !state.places.isEmpty, let event = nextEvent(view), let stream = state.stream else {
+            guard !state.schedules.isEmpty, let event = nextEvent(view), let stream = state.stream else {
                 return nil
             }
             switch event {
-            case .openCompleted: state.hasToldOpening = true
-            case readyEvent: state.isNews = false
-            default: state.hasToldEnd = true
+            case .openCompleted: state.hasReportedOpening = true
+            case readyEvent: state.hasChanged = false
+            default: state.hasReportedEnd = true
             }
             return state.delegate.map { ($0, stream, event) }
         }
@@ -154,11 +154,11 @@ final class StreamEvents: @unchecked Sendable {
         signal()
     }
 
-    /// What the delegate has to be told next.
+    /// The next event for the delegate; nil if there is none.
     private func nextEvent(_ view: StreamView) -> Stream.Event? {
-        guard state.status == .open, !state.hasToldEnd else { return nil }
-        guard state.hasToldOpening else { return .openCompleted }
-        if view.isReady { return state.isNews ? readyEvent : nil }
+        guard state.status == .open, !state.hasReportedEnd else { return nil }
+        guard state.hasReportedOpening else { return .openCompleted }
+        if view.isReady { return state.hasChanged ? readyEvent : nil }
         if view.error != nil { return .errorOccurred }
         return view.isAtEnd ? .endEncountered : nil
     }

@@ -1,6 +1,6 @@
 import NighCore
 
-/// What stands at the beginning of each stream between two engines.
+/// The header of each stream between two engines.
 struct StreamHeader: Sendable {
     enum Content: Sendable {
         /// The program's own stream.

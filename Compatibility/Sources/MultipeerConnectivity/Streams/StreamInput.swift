@@ -1,6 +1,6 @@
 import NighCore
 
-/// What has come on a stream and is not read yet. It is filled by a task and emptied by the program, on any thread.
+/// A buffer of bytes that a stream has received. A task fills it, and the program reads them, on any thread.
 ///
 /// `@unchecked Sendable`: the condition's lock protects everything.
 final class StreamInput: @unchecked Sendable {

@@ -1,7 +1,7 @@
 import NighCore
 
-/// What the program has written to a stream and is not sent yet. The program fills it, on any thread, and a task
-/// empties it.
+/// A buffer of bytes that the program has written to a stream. The program fills it, on any thread, and a task sends
+/// them.
 ///
 /// `@unchecked Sendable`: the condition's lock protects everything.
 final class StreamOutput: @unchecked Sendable {
@@ -43,7 +43,7 @@ final class StreamOutput: @unchecked Sendable {
         return count
     }
 
-    /// The program writes no more. What was written is sent.
+    /// The program writes no more. The bytes that it has written are still sent.
     func close() {
         condition.withLock {
             isClosed = true
@@ -71,7 +71,7 @@ final class StreamOutput: @unchecked Sendable {
 
     // MARK: Sending
 
-    /// Sends what is written until the program has closed this, then ends the stream.
+    /// Sends the program's bytes until it has closed this, then ends the stream.
     func send(on stream: ByteStream, header: StreamHeader) async {
         do throws(NighError) {
             try await stream.write(header.bytes)
@@ -79,14 +79,14 @@ final class StreamOutput: @unchecked Sendable {
             if condition.withLock({ error == nil }) {
                 stream.finish()
             } else {
-                stream.cancelWriting(because: MCError.goneWords)
+                stream.cancelWriting(because: MCError.goneReason)
             }
         } catch {
             fail(MCError(.notConnected, "\(error)"))
         }
     }
 
-    /// Waits for what the program has written. Returns nil at the end or after an error.
+    /// Waits for bytes of the program. Returns nil at the end or after an error.
     private func next() async -> ByteSlice? {
         await withCheckedContinuation { continuation in
             let isReady = condition.withLock {

@@ -1,9 +1,9 @@
 import NighCore
 
-/// What one engine says to another, in messages of their conversation. All but data is decided on the control queue.
+/// A message from one engine to another, in their conversation. All but data is handled on the control queue.
 ///
-/// A message is a byte that says what it is, and its fields, numbers with the highest byte first. A session is named by
-/// a number that it draws, and draws anew after each `disconnect`, so that nothing old reaches it.
+/// A message is a byte for its kind, and its fields, numbers with the highest byte first. A session is named by a
+/// number that it draws, and draws anew after each `disconnect`, so that nothing old reaches it.
 enum WireMessage {
     /// The two sessions that a message is for: the receiver's and the sender's.
     struct Sessions: Hashable, Sendable {
@@ -25,7 +25,8 @@ enum WireMessage {
     case decline(number: UInt64)
     /// Answers an invitation; the inviter's session is `to`.
     case accept(number: UInt64, Sessions)
-    /// Answers an acceptance that nobody waits for any more. It ends what the acceptance has begun, and nothing newer.
+    /// Answers an acceptance that came too late. It ends the connection that the acceptance has begun, and no newer
+    /// one.
     case withdraw(number: UInt64, Sessions)
     /// Asks a session in which somebody else is already a member, or which the program wants connected.
     case join(Sessions)
@@ -33,7 +34,7 @@ enum WireMessage {
     case hello(Sessions, certificates: [[UInt8]]?)
     /// Says that the receiver's certificates are accepted.
     case ready(Sessions)
-    /// Ends what is between the two sessions.
+    /// Ends the connection between the two sessions.
     case leave(Sessions)
     /// Names other members of the session `to`.
     case members(Sessions, [Member])

@@ -1,7 +1,7 @@
 import MultipeerConnectivity
 import Testing
 
-/// What a program does not see: devices end a conversation that nobody has needed for a while.
+/// Devices end a conversation that nobody has needed for a while. Programs do not notice.
 @Suite("A conversation that nobody needs", .timeLimit(.minutes(10))) struct IdleTests {
     @Test("ends, and an invitation that is sent at that moment connects the two nevertheless")
     func crossing() async {

@@ -120,7 +120,7 @@ import Testing
         await puma.invite(lynx)
         await puma.wait(for: .state(lynx.id, .connected))
         lynx.invitationSession = nil
-        holder.letsGo = true
+        holder.releasesSession = true
         try? puma.session.send(Data("go".utf8), toPeers: [lynx.id], with: .reliable)
         await puma.wait(for: .state(lynx.id, .notConnected))
         puma.end()
@@ -164,23 +164,23 @@ import Testing
     }
 }
 
-/// What the delegate of a session was told.
+/// Records the states and messages that a session reports.
 final class Collector: NSObject, MCSessionDelegate, @unchecked Sendable {
-    struct Record {
+    struct Received {
         var states: [MCSessionState] = []
         var messages: [Data] = []
     }
 
-    private let record = Watched(Record(), of: "A session's delegate")
+    private let received = Watched(Received(), of: "A session's delegate")
 
-    func wait(until isTrue: (Record) -> Bool) async { await record.wait(until: isTrue) }
+    func wait(until isTrue: (Received) -> Bool) async { await received.wait(until: isTrue) }
 
     func session(_ session: MCSession, peer peerID: MCPeerID, didChange state: MCSessionState) {
-        record.change { $0.states.append(state) }
+        received.change { $0.states.append(state) }
     }
 
     func session(_ session: MCSession, didReceive data: Data, fromPeer peerID: MCPeerID) {
-        record.change { $0.messages.append(data) }
+        received.change { $0.messages.append(data) }
     }
 
     func session(
@@ -202,23 +202,23 @@ final class Collector: NSObject, MCSessionDelegate, @unchecked Sendable {
     ) {}
 }
 
-/// Lets go of its session while it is called by it.
+/// Releases its session during a call of that session.
 private final class Holder: NSObject, MCSessionDelegate, @unchecked Sendable {
     private let lock = NSLock()
     private var session: MCSession?
-    private var mayGo = false
+    private var mayRelease = false
 
     init(_ session: MCSession?) { self.session = session }
 
-    var letsGo: Bool {
-        get { lock.withLock { mayGo } }
-        set { lock.withLock { mayGo = newValue } }
+    var releasesSession: Bool {
+        get { lock.withLock { mayRelease } }
+        set { lock.withLock { mayRelease = newValue } }
     }
 
     func session(_ session: MCSession, peer peerID: MCPeerID, didChange state: MCSessionState) {}
 
     func session(_ session: MCSession, didReceive data: Data, fromPeer peerID: MCPeerID) {
-        lock.withLock { if mayGo { self.session = nil } }
+        lock.withLock { if mayRelease { self.session = nil } }
     }
 
     func session(

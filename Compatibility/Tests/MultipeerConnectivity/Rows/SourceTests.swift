@@ -3,7 +3,7 @@ import Testing
 import class MultipeerConnectivity.MCSession
 import MultipeerConnectivity.MCPeerID
 
-// What programs write besides calls: conformances of their own, subclasses, imports of parts.
+// Source code that programs have besides calls: conformances of their own, subclasses, imports of parts.
 
 extension MCPeerID: Identifiable {
     /// The name.

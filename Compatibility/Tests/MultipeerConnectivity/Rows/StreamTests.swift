@@ -11,7 +11,8 @@ import Testing
         return (puma, lynx)
     }
 
-    /// Opens a stream between two devices, has `write` write to it, and returns what arrives until the stream ends.
+    /// Opens a stream between two devices, has `write` write to it, and returns all bytes that arrive until the stream
+    /// ends.
     private func bytesArriving(from write: (OutputStream) -> Void) async throws -> [UInt8] {
         let (puma, lynx) = await connected()
         let reader = ThreadReader()

@@ -1,7 +1,7 @@
 import MultipeerConnectivity
 import Testing
 
-/// Rows 5, 23, 25 and 26 of the table in the guide, and what the compiler shows: values and errors.
+/// Rows 5, 23, 25 and 26 of the table in the guide, and those that compiling shows: values and errors.
 @Suite("Values") struct ValueTests {
     @Test("of peers with one name are different, and copies are equal")
     func peers() {

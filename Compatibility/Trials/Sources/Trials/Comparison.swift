@@ -36,13 +36,13 @@ enum Comparison {
         }
     }
 
-    /// What a message takes, in microseconds.
+    /// The time that a message takes, in microseconds.
     private struct Cost {
         var elapsed: [Double] = []
         var sender: [Double] = []
         var receiver: [Double] = []
 
-        /// Of both.
+        /// The processor time of both sides.
         var processor: [Double] { zip(sender, receiver).map { $0 + $1 } }
     }
 

@@ -1,9 +1,9 @@
 import Foundation
 
-/// What carries the sessions of all trials.
+/// The transports of the sessions in all trials.
 let transports = ProcessInfo.processInfo.environment["NIGH_TRANSPORTS"] ?? "tcp:interface=lo,mdns=embedded"
 
-/// What this process uses.
+/// The resources that this process uses.
 enum Machine {
     static var descriptors: Int {
         (try? FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd").count) ?? 0

@@ -1,6 +1,6 @@
 import MultipeerConnectivity
 
-/// One side of a trial: it accepts every invitation into its present session, and counts what happens.
+/// One side of a trial: it accepts every invitation into its present session, and counts events.
 final class Party: NSObject, @unchecked Sendable {
     let id: MCPeerID
     let advertiser: MCNearbyServiceAdvertiser

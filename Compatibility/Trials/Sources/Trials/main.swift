@@ -1,5 +1,5 @@
-// Trials of the modules MultipeerConnectivity and GameKit: `Trials` lists them. NIGH_TRANSPORTS chooses what carries
-// them; by default it is TCP on the loopback interface.
+// Trials of the modules MultipeerConnectivity and GameKit: `Trials` lists them. NIGH_TRANSPORTS chooses the transports;
+// by default it is TCP on the loopback interface.
 import MultipeerConnectivity
 
 NighMultipeer.configure { $0.transports = transports }

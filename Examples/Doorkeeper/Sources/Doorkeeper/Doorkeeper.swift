@@ -43,7 +43,7 @@ final class Doorkeeper: SessionLayer {
         return true
     }
 
-    /// Forgets the knocks of a person whom the program has let in.
+    /// Forgets the knocks of a person once the program has let them in.
     func handle(_ event: SessionEvent) {
         guard case .connected(let peer) = event else { return }
         state.withLock { $0.knocks[peer.identity] = nil }

@@ -13,9 +13,8 @@ guard let folder = arguments.first else {
 let (files, arrivals) = (FileManager.default, folder + "/from others")
 try files.createDirectory(atPath: arrivals, withIntermediateDirectories: true)
 
-/// How a file looked, or a folder with all that is in it. If that differs, it has another content, or somebody is still
-/// writing it.
-struct Look: Equatable {
+/// The sizes and times of a file, or of a folder and everything in it. They change with the content.
+struct Snapshot: Equatable {
     private var parts: [String: [Int]] = [:]
 
     init(of path: String) {
@@ -27,23 +26,23 @@ struct Look: Equatable {
     }
 }
 
-/// How everything in the folder looks now, by name.
-func looks() throws -> [String: Look] {
-    var looks: [String: Look] = [:]
+/// Snapshots of everything in the folder, by name.
+func snapshots() throws -> [String: Snapshot] {
+    var snapshots: [String: Snapshot] = [:]
     for name in try files.contentsOfDirectory(atPath: folder)
     where !name.hasPrefix(".") && name != "from others" {
-        looks[name] = Look(of: folder + "/" + name)
+        snapshots[name] = Snapshot(of: folder + "/" + name)
     }
-    return looks
+    return snapshots
 }
 
-/// What each peer was sent since the program started, so that nothing is sent twice if it comes again.
+/// The files that were sent to each peer since the program started, so that none is sent twice if it comes again.
 actor Deliveries {
-    private var sent: [PeerID: [String: Look]] = [:]
+    private var sent: [PeerID: [String: Snapshot]] = [:]
 
-    /// Notes a file as sent. Returns whether it was not sent before as it looks now.
-    func add(_ name: String, _ look: Look, to peer: PeerID) -> Bool {
-        sent[peer, default: [:]].updateValue(look, forKey: name) != look
+    /// Marks a file as sent. Returns false if it was sent before with this snapshot.
+    func add(_ name: String, _ snapshot: Snapshot, to peer: PeerID) -> Bool {
+        sent[peer, default: [:]].updateValue(snapshot, forKey: name) != snapshot
     }
 
     func remove(_ name: String, to peer: PeerID) { sent[peer]?[name] = nil }
@@ -51,15 +50,15 @@ actor Deliveries {
 
 let deliveries = Deliveries()
 
-/// Sends what is in the folder and was not sent to this peer, for as long as it is connected. What is
-/// there is sent once it looks the same for a second, so that it is not sent while somebody still copies it there.
+/// Sends the files in the folder that this peer did not get yet, for as long as it is connected. A file is sent once it
+/// has not changed for a second, so that it is not sent while somebody still copies it there.
 func serve(_ peer: Peer, in session: Session) async {
-    var before: [String: Look] = [:]
+    var before: [String: Snapshot] = [:]
     do {
         while session.peer(peer.id).isConnected {
-            let now = try looks()
-            for (name, look) in now where before[name] == look {
-                guard await deliveries.add(name, look, to: peer.id) else { continue }
+            let now = try snapshots()
+            for (name, snapshot) in now where before[name] == snapshot {
+                guard await deliveries.add(name, snapshot, to: peer.id) else { continue }
                 try await send(name, to: peer)
             }
             before = now

@@ -6,7 +6,7 @@ import NighActors
 where ActorSystem == NighActors.ActorSystem {
     /// Seats a player, and returns its side. The game begins when both seats are taken.
     distributed func sit(_ player: $GamePlayer) throws -> Position.Disc
-    /// Drops a disc of the caller into a column, counted from 1, and returns what the board is then.
+    /// Drops a disc of the caller into a column, counted from 1, and returns the board after that.
     distributed func drop(into column: Int) throws -> Position
     /// The present position, once the game has begun, and all that follow.
     distributed func positions() -> RemoteStream<Position>

@@ -1,7 +1,7 @@
 import Distributed
 import NighActors
 
-/// A player that passes on what the table tells it: the positions in which it is to move, and the last one.
+/// A player that passes on the calls of its table: the positions in which it is to move, and the last one.
 package distributed actor Player: GamePlayer {
     package typealias ActorSystem = NighActors.ActorSystem
 

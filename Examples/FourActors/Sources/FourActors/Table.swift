@@ -36,7 +36,7 @@ package distributed actor Table: GameTable {
     /// Tells the players when it is their turn, until the game is over.
     package func run() async {
         for await position in watch() {
-            // A player that cannot be told has left, or is about to.
+            // A player that cannot be reached has left, or is about to.
             guard position.ending != nil else {
                 try? await seats[position.turn]?.takeTurn(position)
                 continue

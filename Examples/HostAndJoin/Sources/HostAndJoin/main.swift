@@ -4,7 +4,7 @@ import Nigh
 // hosts; write the number of one to join it. Then each line that one writes is shown to the other, until one of them
 // leaves.
 
-/// Takes one guest, after whom nobody is let in.
+/// Accepts one guest, and declines all others.
 func waitForGuest(in session: Session) async throws -> Peer {
     var guest: PeerID?
     for await event in session.events {

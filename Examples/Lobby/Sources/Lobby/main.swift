@@ -7,7 +7,7 @@ import GameKit
 /// Both kinds of players: a session, its delegate, and the handler of its data.
 @MainActor class Player: NSObject, @MainActor GKSessionDelegate, @MainActor GKSessionDataReceiver {
     let session: GKSession
-    /// What to do once all connections have ended.
+    /// Runs once all connections have ended.
     private var leaving: (() -> Void)?
 
     init(_ name: String, _ mode: GKSessionMode) {
@@ -24,7 +24,7 @@ import GameKit
 
     func say(_ text: String) { try? session.sendData(toAllPeers: Data(text.utf8), with: .reliable) }
 
-    /// Ends the program after what was said has arrived.
+    /// Ends the program after all texts have arrived.
     func end() {
         leaving = { exit(0) }
         session.isAvailable = false
@@ -42,7 +42,7 @@ import GameKit
     func receiveData(
         _ data: Data, fromPeer peer: String, inSession session: GKSession, context: UnsafeMutableRawPointer?
     ) {
-        heard(String(decoding: data, as: UTF8.self), from: peer)
+        received(String(decoding: data, as: UTF8.self), from: peer)
     }
 
     func session(_ session: GKSession, didReceiveConnectionRequestFromPeer peer: String) {
@@ -55,15 +55,15 @@ import GameKit
         print(error.localizedDescription)
     }
 
-    // What the two kinds do differently.
+    // The differences between the two kinds.
     func changed(_ peer: String, _ state: GKPeerConnectionState) {}
-    func heard(_ text: String, from peer: String) {}
+    func received(_ text: String, from peer: String) {}
     func typed(_ line: String) {}
 }
 
 final class Host: Player {
     private let seats: Int
-    /// Those who sit at the table, or were told to come.
+    /// The players who sit at the table, or who were accepted and are about to come.
     private var players: Set<String> = []
 
     init(_ name: String, seats: Int) {
@@ -86,12 +86,12 @@ final class Host: Player {
     override func changed(_ peer: String, _ state: GKPeerConnectionState) {
         guard state == .stateConnected || state == .stateDisconnected else { return }
         if state == .stateDisconnected { players.remove(peer) }
-        let news = "at the table: \(players.map(name).sorted().joined(separator: ", "))"
-        print(news)
-        say(news)
+        let seating = "at the table: \(players.map(name).sorted().joined(separator: ", "))"
+        print(seating)
+        say(seating)
     }
 
-    override func heard(_ text: String, from peer: String) {
+    override func received(_ text: String, from peer: String) {
         print("\(name(peer)): \(text)")
         say("\(name(peer)): \(text)")
     }
@@ -137,7 +137,7 @@ final class Guest: Player {
         list()
     }
 
-    override func heard(_ text: String, from peer: String) { print(text) }
+    override func received(_ text: String, from peer: String) { print(text) }
 
     override func typed(_ line: String) {
         if table != nil { return say(line) }

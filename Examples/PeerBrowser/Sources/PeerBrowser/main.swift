@@ -4,7 +4,7 @@ import MultipeerConnectivity
 // accept. Then the path of a file, typed or dropped into the terminal, sends the file to everybody who is connected. It
 // arrives in the folder in which the other program was started.
 
-/// Shows in a terminal who is there, what is asked, and how far files have come. All of it happens on the main queue.
+/// Shows peers, questions and the progress of files in a terminal. All of it happens on the main queue.
 final class TerminalPresenter: NighPresenter, @unchecked Sendable {
     private struct Transfer {
         let title: String
@@ -15,11 +15,11 @@ final class TerminalPresenter: NighPresenter, @unchecked Sendable {
     private var browser: MCBrowserViewController?
     private var questions: [(name: String, answer: (Bool) -> Void)] = []
     private var transfers: [Transfer] = []
-    private var news: [String] = []
+    private var notices: [String] = []
     private var shown: [String] = []
     private let isTerminal = isatty(STDOUT_FILENO) == 1
 
-    // MARK: What the module shows
+    // MARK: Called by the module
 
     func ask(about invitation: NighInvitation, answer: @escaping (Bool) -> Void) {
         DispatchQueue.main.async {
@@ -37,7 +37,7 @@ final class TerminalPresenter: NighPresenter, @unchecked Sendable {
 
     func update(_ browser: MCBrowserViewController) { DispatchQueue.main.async { self.draw() } }
 
-    // MARK: What the program shows
+    // MARK: Called by the program
 
     func add(_ progress: Progress, _ title: String) {
         DispatchQueue.main.async {
@@ -49,11 +49,11 @@ final class TerminalPresenter: NighPresenter, @unchecked Sendable {
         }
     }
 
-    /// Something that is over: it takes the place of the transfer with this title.
-    func tell(_ line: String, endOf title: String? = nil) {
+    /// Shows a line, in place of the transfer with the title `title` if there is one.
+    func report(_ line: String, endOf title: String? = nil) {
         DispatchQueue.main.async {
             self.transfers.removeAll { $0.title == title }
-            self.news = self.news.suffix(4) + [line]
+            self.notices = self.notices.suffix(4) + [line]
             self.draw()
         }
     }
@@ -95,7 +95,7 @@ final class TerminalPresenter: NighPresenter, @unchecked Sendable {
             let bar = String(repeating: "█", count: full) + String(repeating: "░", count: 24 - full)
             lines.append("\(transfer.title)  \(tinted("36", bar)) \(Int(part * 100)) %")
         }
-        lines += news
+        lines += notices
         if let question = questions.first {
             lines.append("\(tinted("1", question.name)) invites you. \(tinted("2", "[y or n]"))")
         } else {
@@ -143,7 +143,7 @@ final class Exchange: NSObject, MCSessionDelegate, MCBrowserViewControllerDelega
             let title = "\(url.lastPathComponent) to \(peer.displayName)"
             let progress = session.sendResource(at: url, withName: url.lastPathComponent, toPeer: peer) {
                 [screen] error in
-                screen.tell(
+                screen.report(
                     "\(title): \(error.map { "failed, \($0.localizedDescription)" } ?? "sent")", endOf: title)
             }
             if let progress { screen.add(progress, title) }
@@ -155,14 +155,14 @@ final class Exchange: NSObject, MCSessionDelegate, MCBrowserViewControllerDelega
     func browserViewControllerWasCancelled(_ browserViewController: MCBrowserViewController) {
         assistant.stop()
         session.disconnect()
-        // The others are told meanwhile.
+        // The others are notified meanwhile.
         DispatchQueue.main.asyncAfter(deadline: .now() + 0.5) { exit(0) }
     }
 
     func session(_ session: MCSession, peer peerID: MCPeerID, didChange state: MCSessionState) {
         switch state {
-        case .connected: screen.tell("\(peerID.displayName) is connected")
-        case .notConnected: screen.tell("\(peerID.displayName) is not connected")
+        case .connected: screen.report("\(peerID.displayName) is connected")
+        case .notConnected: screen.report("\(peerID.displayName) is not connected")
         default: break
         }
     }
@@ -178,15 +178,15 @@ final class Exchange: NSObject, MCSessionDelegate, MCBrowserViewControllerDelega
     ) {
         let title = "\(resourceName) from \(peerID.displayName)"
         guard let localURL else {
-            return screen.tell("\(title): \(error?.localizedDescription ?? "failed")", endOf: title)
+            return screen.report("\(title): \(error?.localizedDescription ?? "failed")", endOf: title)
         }
         // A name from elsewhere is not to lead out of this folder, and nothing is to be replaced.
         let name = URL(fileURLWithPath: resourceName).lastPathComponent
         do {
             try FileManager.default.moveItem(at: localURL, to: URL(fileURLWithPath: "received-\(name)"))
-            screen.tell("\(title): is here as received-\(name)", endOf: title)
+            screen.report("\(title): is here as received-\(name)", endOf: title)
         } catch {
-            screen.tell("\(title): \(error.localizedDescription)", endOf: title)
+            screen.report("\(title): \(error.localizedDescription)", endOf: title)
         }
     }
 

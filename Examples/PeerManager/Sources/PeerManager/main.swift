@@ -28,7 +28,7 @@ final class PeerManager: NSObject {
         browser.delegate = self
     }
 
-    /// The same peer at every start, as long as its name does not change.
+    /// Returns the peer of the last start, as long as its name has not changed, or a new one.
     static func storedPeerID(_ displayName: String) -> MCPeerID {
         let folder = FileManager.default.urls(for: .applicationSupportDirectory, in: .userDomainMask)[0]
         let file = folder.appendingPathComponent("nigh-notes-\(displayName)")
@@ -155,5 +155,5 @@ print("this is \(manager.peerID)")
 manager.start()
 while let line = readLine() { manager.send(line) }
 manager.stop()
-// What was sent still leaves.
+// Gives the last messages time to leave.
 Thread.sleep(forTimeInterval: 0.5)

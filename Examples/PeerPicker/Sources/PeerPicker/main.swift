@@ -27,7 +27,7 @@ import GameKit
 
     func dismiss(_ dialog: PeerPickerDialog) { self.dialog = nil }
 
-    /// Answers what is shown. Returns false if nothing is.
+    /// Answers the question that is shown. Returns false if there is none.
     func typed(_ line: String) -> Bool {
         guard let dialog else { return false }
         switch (dialog.stage, line) {
@@ -66,7 +66,7 @@ final class Chat: NSObject, @MainActor GKPeerPickerControllerDelegate, @MainActo
 
     func say(_ line: String) { try? session.sendData(toAllPeers: Data(line.utf8), with: .reliable) }
 
-    /// Ends the program, after the other was told.
+    /// Ends the program, after the other has been notified.
     func end() {
         if session.peers(with: .stateConnected).isEmpty { exit(0) }
         session.disconnectFromAllPeers()

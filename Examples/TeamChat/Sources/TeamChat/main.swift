@@ -7,7 +7,7 @@ let (name, team) = (
     CommandLine.arguments.dropFirst(1).first, CommandLine.arguments.dropFirst(2).first ?? "red"
 )
 
-/// Joins a team, and shows what its members say.
+/// Joins a team, and shows the messages of its members.
 func join(_ team: String, in session: Session) async throws -> Group {
     let group = try await session.join(team)
     Task {

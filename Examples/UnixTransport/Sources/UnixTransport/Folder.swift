@@ -1,4 +1,5 @@
-// The folder in which programs meet: whether to trust it, who is in it, and what killed programs have left there.
+// The folder in which programs meet: whether to trust it, which programs are in it, and which files killed programs
+// have left there.
 //
 // A program that advertises has files of one ID there: `ID.socket`, which listens, `ID.about`, and `.ID.lock`, locked
 // while it runs. A program that finds a free lock removes the files of its ID. Each is `.ID.new` until it is complete.
@@ -57,7 +58,8 @@ final class Folder {
         }
     }
 
-    /// What running programs advertise, by ID. Removes what killed ones have left. Nil if no descriptor is left.
+    /// The advertisements of running programs, by ID. Removes the files that killed ones have left. Nil if no
+    /// descriptor is left.
     func advertisements() -> [String: Advertisement]? {
         guard let entries = fdopendir(openFile(".")) else { return nil }
         defer { closedir(entries) }
@@ -71,7 +73,7 @@ final class Folder {
             guard UInt64(id, radix: 16) != nil, name == ".\(id).lock" else { continue }
             let (lock, about) = (openFile(name), openFile("\(id).about"))
             defer { for file in [lock, about] { close(file) } }
-            // Without descriptors nobody can say whether that program runs, and what it advertises.
+            // Without descriptors it is unknown whether that program runs, and what it advertises.
             if lock < 0 || about < 0, [EMFILE, ENFILE, ENOMEM].contains(errno) { return nil }
             let isAlive = lock >= 0 && flock(lock, LOCK_SH | LOCK_NB) != 0
             if isAlive { found[id] = advertisement(in: about) } else { remove(id) }

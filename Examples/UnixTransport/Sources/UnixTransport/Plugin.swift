@@ -1,4 +1,4 @@
-// What makes this library a plugin: its one C function, and the transport's entry for the registry.
+// The plugin interface of this library: its one C function, and the transport's entry for the registry.
 import NighTransport
 
 /// The function that a program calls first.

@@ -1,4 +1,4 @@
-// What a program that advertises has in the folder: a socket that listens, and beside it the advertisement.
+// The files of a program that advertises: a socket that listens, and beside it the advertisement.
 import Glibc
 import NighTransport
 

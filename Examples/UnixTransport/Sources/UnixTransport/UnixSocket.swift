@@ -1,4 +1,4 @@
-// The system calls for AF_UNIX sockets: how to make one, and what its address is.
+// The system calls for AF_UNIX sockets: how to make one, and its address.
 import Glibc
 import NighTransport
 

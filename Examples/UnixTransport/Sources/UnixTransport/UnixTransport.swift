@@ -1,4 +1,4 @@
-// The transport: what the session calls, and what it is notified of. The other files know the folder and sockets.
+// The transport: the calls of the session, and the events for it. The other files know the folder and sockets.
 import NighTransport
 
 /// Opens pipes between the programs of one user on one machine, which find each other in a folder.
@@ -44,8 +44,8 @@ final class UnixTransport: Transport, @unchecked Sendable {
         for pipe in Array(pipes.values) { pipe.finish() }
     }
 
-    /// Checks the folder and who is in it, and corrects what is wrong. Runs when something there has changed, and every
-    /// two seconds for changes that nothing reports, such as a folder that is made again.
+    /// Checks the folder, reports changes in it, and advertises again if necessary. Runs when something there has
+    /// changed, and every two seconds for changes that nothing reports, such as a folder that is made again.
     private func check() {
         guard let loop, events != nil else { return }
         if let nextCheck { loop.cancel(nextCheck) }
@@ -119,7 +119,8 @@ final class UnixTransport: Transport, @unchecked Sendable {
 
     func stopBrowsing() { (service, seen) = (nil, [:]) }
 
-    /// Reports what is new in the folder. The receiver may begin another search, or end this one.
+    /// Reports new peers in the folder, and those that are gone. The receiver may begin another search, or end this
+    /// one.
     private func reportSightings() {
         guard let service, let all = folder == nil ? [:] : folder?.advertisements() else { return }
         var now: [TransportAddress: Advertisement] = [:]

@@ -5,7 +5,7 @@ import Testing
 
 @testable import UnixTransport
 
-/// What a transport finds in the folder, and what happens to the folder itself.
+/// Tests of the files that a transport finds in the folder, and of changes to the folder itself.
 @Suite(.serialized) struct FolderTests {
     private let folder = TemporaryFolder()
     private let service: ServiceName = "unix-test"

@@ -1,4 +1,4 @@
-// What Foundation brings of Combine on Apple's systems, for one module.
+// The part of Combine that Foundation brings on Apple's systems, as far as one module needs it.
 /// An object that others watch.
 public protocol ObservableObject: AnyObject {}
 

@@ -2,7 +2,7 @@
 
 /// Where a program logs.
 public struct OSLog: Sendable {
-    /// Creates one that leads nowhere.
+    /// Creates a log that drops all lines.
     public init(subsystem: String, category: String) {}
 }
 

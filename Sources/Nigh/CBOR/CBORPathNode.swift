@@ -1,16 +1,16 @@
-/// The place of a value that is encoded or decoded: its key, and the place of the value around it.
-class CBORPlace {
+/// A node of the coding path of a value: its key, and the node of the value around it.
+class CBORPathNode {
     private let key: (any CodingKey)?
-    private let parent: CBORPlace?
+    private let parent: CBORPathNode?
 
-    init(_ key: (any CodingKey)?, in parent: CBORPlace?) {
+    init(_ key: (any CodingKey)?, in parent: CBORPathNode?) {
         self.key = key
         self.parent = parent
     }
 
     final var codingPath: [any CodingKey] {
-        let places = sequence(first: self, next: \.parent)
-        return places.compactMap(\.key).reversed()
+        let nodes = sequence(first: self, next: \.parent)
+        return nodes.compactMap(\.key).reversed()
     }
 }
 
