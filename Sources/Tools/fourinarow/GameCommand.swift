@@ -2,6 +2,7 @@ import Arguments
 import FourInARow
 import NighLoop
 import NighCore
+import NighSystem
 import SessionArguments
 
 /// What the command line asks `fourinarow` to do.
