@@ -21,8 +21,7 @@ let package = Package(
             targets: [
                 "Nigh", "NighBluetooth", "NighCalls", "NighChannels", "NighCore", "NighFiles", "NighGroups",
                 "NighIntroductions", "NighLoop", "NighMemory", "NighNATS", "NighPlugins", "NighRelays",
-                "NighSerial",
-                "NighTCP", "NighUV", "NighWeb",
+                "NighSerial", "NighSystem", "NighTCP", "NighUV", "NighWeb",
             ]),
         // Distributed actors, for programs.
         .library(name: "NighActors", targets: ["NighActors"]),
@@ -31,7 +30,7 @@ let package = Package(
             name: "NighLoop",
             targets: [
                 "NighBluetooth", "NighCore", "NighLoop", "NighMemory", "NighNATS", "NighPlugins",
-                "NighRecord", "NighSerial", "NighTCP", "NighUV", "NighWeb",
+                "NighRecord", "NighSerial", "NighSystem", "NighTCP", "NighUV", "NighWeb",
             ]),
         // For a transport that is compiled into its program.
         .library(name: "NighTransport", targets: ["NighCore", "NighPlugins", "NighTransport", "NighUV"]),
@@ -44,7 +43,8 @@ let package = Package(
             targets: [
                 "Nigh", "NighActors", "NighBluetooth", "NighCalls", "NighChannels", "NighCore", "NighFiles",
                 "NighGroups", "NighIntroductions", "NighLoop", "NighMemory", "NighNATS", "NighPlugins",
-                "NighRecord", "NighRelays", "NighSerial", "NighTCP", "NighTestKit", "NighTransport",
+                "NighRecord", "NighRelays", "NighSerial", "NighSystem", "NighTCP", "NighTestKit",
+                "NighTransport",
                 "NighUV", "NighWeb",
             ]),
     ],
@@ -66,10 +66,11 @@ let package = Package(
     targets: [
         .systemLibrary(name: "COpenSSL", path: "Sources/Transports/COpenSSL"),
         .target(name: "NighCore", dependencies: ["COpenSSL"], path: "Sources/Core"),
-        .target(name: "NighRecord", dependencies: ["NighCore"], path: "Sources/Record"),
+        .target(name: "NighSystem", dependencies: ["NighCore"], path: "Sources/System"),
+        .target(name: "NighRecord", dependencies: ["NighCore", "NighSystem"], path: "Sources/Record"),
         .systemLibrary(name: "CMalloc", path: "Sources/Files/CMalloc"),
         .target(
-            name: "NighFiles", dependencies: ["CMalloc", "NighCore"], path: "Sources/Files",
+            name: "NighFiles", dependencies: ["CMalloc", "NighCore", "NighSystem"], path: "Sources/Files",
             exclude: ["CMalloc"]),
         .target(name: "NighCalls", dependencies: ["NighCore"], path: "Sources/Calls"),
         .target(name: "NighChannels", dependencies: ["NighCore"], path: "Sources/Channels"),
@@ -79,13 +80,15 @@ let package = Package(
         .target(
             name: "NighIntroductions", dependencies: ["NighCore", "NighRelays"],
             path: "Sources/Introductions"),
-        .target(name: "NighMemory", dependencies: ["NighCore"], path: "Sources/Transports/Memory"),
+        .target(
+            name: "NighMemory", dependencies: ["NighCore", "NighSystem"], path: "Sources/Transports/Memory"),
         .systemLibrary(name: "CUV", path: "Sources/Transports/CUV"),
-        .target(name: "NighUV", dependencies: ["CUV", "NighCore"], path: "Sources/Transports/UV"),
+        .target(
+            name: "NighUV", dependencies: ["CUV", "NighCore", "NighSystem"], path: "Sources/Transports/UV"),
         .target(
             name: "NighForwarding", dependencies: ["CUV", "NighCore", "NighUV"], path: "Sources/Forwarding"),
         .target(
-            name: "NighTCP", dependencies: ["CUV", "NighCore", "NighMDNS", "NighUV"],
+            name: "NighTCP", dependencies: ["CUV", "NighCore", "NighMDNS", "NighSystem", "NighUV"],
             path: "Sources/Transports/TCP"),
         .target(
             name: "NighSerial", dependencies: ["NighCore", "NighUV"], path: "Sources/Transports/Serial"),
@@ -99,14 +102,14 @@ let package = Package(
             name: "NighLoop",
             dependencies: [
                 "NighBluetooth", "NighCore", "NighMemory", "NighNATS", "NighPlugins", "NighSerial",
-                "NighTCP", "NighUV", "NighWeb",
+                "NighSystem", "NighTCP", "NighUV", "NighWeb",
             ],
             path: "Sources/LowTier"),
         .target(
             name: "Nigh",
             dependencies: [
                 "NighCalls", "NighChannels", "NighCore", "NighFiles", "NighGroups", "NighIntroductions",
-                "NighLoop", "NighRelays", "NighWeb",
+                "NighLoop", "NighRelays", "NighSystem", "NighWeb",
                 .product(
                     name: "Logging", package: "swift-log", condition: .when(traits: ["LoggingSupport"])),
                 .product(
@@ -124,11 +127,13 @@ let package = Package(
             path: "Sources/TransportKit"),
         .target(name: "CNighPlugin", path: "Sources/Plugins/Entry"),
         .target(
-            name: "NighPlugins", dependencies: ["CNighPlugin", "NighCore"], path: "Sources/Plugins",
+            name: "NighPlugins", dependencies: ["CNighPlugin", "NighCore", "NighSystem"],
+            path: "Sources/Plugins",
             exclude: ["Entry"]),
         .target(name: "CAvahi", path: "Sources/Transports/CAvahi"),
         .target(
-            name: "NighMDNS", dependencies: ["CAvahi", "NighCore", "NighUV"], path: "Sources/Transports/MDNS"),
+            name: "NighMDNS", dependencies: ["CAvahi", "NighCore", "NighSystem", "NighUV"],
+            path: "Sources/Transports/MDNS"),
         .target(
             name: "CWeb", path: "Sources/Transports/CWeb", linkerSettings: [.linkedLibrary("z")]),
         .target(
@@ -138,11 +143,11 @@ let package = Package(
         .target(name: "NighBroker", dependencies: ["NighCore"], path: "Sources/Transports/Broker"),
         .target(name: "CNATS", path: "Sources/Transports/CNATS"),
         .target(
-            name: "NighNATS", dependencies: ["CNATS", "COpenSSL", "NighBroker", "NighCore"],
+            name: "NighNATS", dependencies: ["CNATS", "COpenSSL", "NighBroker", "NighCore", "NighSystem"],
             path: "Sources/Transports/NATS"),
         .target(
             name: "NighTestKit",
-            dependencies: ["COpenSSL", "NighCore", "NighFiles", "NighMemory"],
+            dependencies: ["COpenSSL", "NighCore", "NighFiles", "NighMemory", "NighSystem"],
             path: "Sources/TestKit"),
         .target(
             name: "Worlds",
@@ -159,19 +164,20 @@ let package = Package(
             dependencies: ["Arguments", "NighCore", "NighLoop", "NighMemory", "NighPlugins", "NighRecord"],
             path: "Sources/Tools/SessionArguments"),
         .target(
-            name: "ProgramSupport", dependencies: ["Arguments", "NighCore"],
+            name: "ProgramSupport", dependencies: ["Arguments", "NighCore", "NighSystem"],
             path: "Sources/Tools/ProgramSupport"),
         .target(name: "Measuring", path: "Sources/Tools/Measuring"),
         .systemLibrary(name: "CQRCode", path: "Sources/Tools/CQRCode"),
         .target(name: "CPages", path: "Sources/Tools/Pages", exclude: ["site"]),
         .target(
-            name: "Guests", dependencies: ["CPages", "CQRCode", "NighCore", "NighLoop", "NighWeb"],
+            name: "Guests",
+            dependencies: ["CPages", "CQRCode", "NighCore", "NighLoop", "NighSystem", "NighWeb"],
             path: "Sources/Tools/Guests"),
         .executableTarget(
             name: "fourinarow",
             dependencies: [
                 "Arguments", "FourInARow", "Guests", "NighCore", "NighLoop", "NighMemory", "NighPlugins",
-                "NighRecord", "NighWeb",
+                "NighRecord", "NighSystem", "NighWeb",
                 "ProgramSupport",
                 "SessionArguments",
                 "Terminal",
@@ -179,7 +185,8 @@ let package = Package(
             path: "Sources/Tools/fourinarow", packageAccess: false, linkerSettings: presentsNigh),
         .target(name: "CTerminal", path: "Sources/Tools/CTerminal"),
         .target(
-            name: "Terminal", dependencies: ["CTerminal", "NighCore"], path: "Sources/Tools/Terminal"),
+            name: "Terminal", dependencies: ["CTerminal", "NighCore", "NighSystem"],
+            path: "Sources/Tools/Terminal"),
         .target(name: "JSONText", path: "Sources/Tools/JSONText"),
         .executableTarget(
             name: "nigh",
@@ -187,7 +194,7 @@ let package = Package(
                 "Arguments", "Guests", "JSONText", "Measuring", "NighCalls", "NighCodes", "NighCore",
                 "NighFiles", "NighForwarding",
                 "NighGroups", "NighIntroductions", "NighLoop", "NighMemory", "NighPlugins", "NighRecord",
-                "NighRelays", "NighTCP", "NighTestKit", "NighWeb",
+                "NighRelays", "NighSystem", "NighTCP", "NighTestKit", "NighWeb",
                 "ProgramSupport", "SessionArguments", "Terminal",
             ],
             path: "Sources/Tools/nigh", linkerSettings: presentsNigh),
@@ -197,7 +204,7 @@ let package = Package(
             dependencies: [
                 "Arguments", "CAllocationCounter", "Measuring", "Nigh", "NighActors", "NighCore",
                 "NighMemory",
-                "NighTCP", "NighTestKit", "NighUV", "ProgramSupport",
+                "NighSystem", "NighTCP", "NighTestKit", "NighUV", "ProgramSupport",
             ],
             path: "Sources/Tools/nigh-bench"),
         .target(name: "CBenchmark", path: "Benchmarks/Support"),
@@ -223,7 +230,8 @@ let package = Package(
             dependencies: [
                 "FourInARow", "Nigh", "NighActors", "NighBluetooth", "NighCalls", "NighChannels",
                 "NighCodes", "NighCore", "NighFiles", "NighForwarding", "NighGroups", "NighIntroductions",
-                "NighMDNS", "NighMemory", "NighRecord", "NighSerial", "NighTCP", "NighTestKit", "NighWeb",
+                "NighMDNS", "NighMemory", "NighRecord", "NighSerial", "NighSystem", "NighTCP", "NighTestKit",
+                "NighWeb",
             ],
             path: "Sources/Tools/FuzzTargets"),
         .executableTarget(name: "fuzz", dependencies: ["FuzzTargets"], path: "Sources/Tools/fuzz"),
@@ -249,9 +257,13 @@ let package = Package(
             name: "CoreTests",
             dependencies: [
                 "COpenSSL", "NighCalls", "NighChannels", "NighCore", "NighFiles", "NighForwarding",
-                "NighGroups", "NighIntroductions", "NighMemory", "NighRelays", "NighTestKit", "Worlds",
+                "NighGroups", "NighIntroductions", "NighMemory", "NighRelays", "NighSystem", "NighTestKit",
+                "Worlds",
             ],
             path: "Tests/Core"),
+        .testTarget(
+            name: "SystemTests", dependencies: ["NighCore", "NighMemory", "NighSystem", "NighTestKit"],
+            path: "Tests/System"),
         .testTarget(
             name: "BrokerTests", dependencies: ["NighBroker", "NighCore", "NighTestKit"], path: "Tests/Broker"
         ),
@@ -264,10 +276,12 @@ let package = Package(
             dependencies: ["CSystemBus", "NighBluetooth", "NighCore", "NighLoop", "NighTestKit", "NighUV"],
             path: "Tests/Bluetooth"),
         .testTarget(
-            name: "RecordTests", dependencies: ["NighCore", "NighMemory", "NighRecord", "NighTestKit"],
+            name: "RecordTests",
+            dependencies: ["NighCore", "NighMemory", "NighRecord", "NighSystem", "NighTestKit"],
             path: "Tests/Record"),
         .testTarget(
-            name: "FilesTests", dependencies: ["NighCore", "NighFiles", "NighMemory", "NighTestKit"],
+            name: "FilesTests",
+            dependencies: ["NighCore", "NighFiles", "NighMemory", "NighSystem", "NighTestKit"],
             path: "Tests/Files"),
         .testTarget(
             name: "CallsTests", dependencies: ["NighCalls", "NighCore", "NighMemory", "NighTestKit"],
@@ -340,7 +354,8 @@ let package = Package(
             name: "NighProgramTests",
             dependencies: [
                 "Arguments", "ChildPrograms", "JSONText", "Nigh", "NighActors", "NighCalls", "NighCore",
-                "NighFiles", "NighIntroductions", "NighLoop", "NighMemory", "NighRecord", "NighTestKit",
+                "NighFiles", "NighIntroductions", "NighLoop", "NighMemory", "NighRecord", "NighSystem",
+                "NighTestKit",
                 "ProgramSupport", "SessionArguments", "Terminal", "nigh",
             ],
             path: "Tests/NighProgram",
@@ -362,12 +377,14 @@ let package = Package(
             name: "MemoryTests", dependencies: ["NighCore", "NighMemory", "NighTestKit"], path: "Tests/Memory"
         ),
         .testTarget(
-            name: "LoopTests", dependencies: ["NighCore", "NighMemory", "NighTestKit", "NighUV"],
+            name: "LoopTests",
+            dependencies: ["NighCore", "NighMemory", "NighSystem", "NighTestKit", "NighUV"],
             path: "Tests/Loops"),
         .testTarget(
             name: "TCPTests",
             dependencies: [
-                "CHeap", "COpenSSL", "NighCore", "NighMDNS", "NighMemory", "NighTCP", "NighTestKit", "NighUV",
+                "CHeap", "COpenSSL", "NighCore", "NighMDNS", "NighMemory", "NighSystem", "NighTCP",
+                "NighTestKit", "NighUV",
             ],
             path: "Tests/TCP"),
         .testTarget(
@@ -379,7 +396,8 @@ let package = Package(
         .testTarget(
             name: "NATSTests",
             dependencies: [
-                "CNATS", "NATSServers", "NighBroker", "NighCore", "NighMemory", "NighNATS", "NighTestKit",
+                "CNATS", "NATSServers", "NighBroker", "NighCore", "NighMemory", "NighNATS", "NighSystem",
+                "NighTestKit",
                 "NighUV",
             ],
             path: "Tests/NATS"),

@@ -1,5 +1,6 @@
 import CMalloc
 import NighCore
+import NighSystem
 import Synchronization
 
 extension FileTransfer {

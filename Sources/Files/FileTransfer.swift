@@ -1,4 +1,5 @@
 import NighCore
+import NighSystem
 import Synchronization
 
 /// Files on their way to or from a peer.

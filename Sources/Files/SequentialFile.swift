@@ -1,5 +1,6 @@
 import Glibc
 import NighCore
+import NighSystem
 
 /// A pipe, or a file of an unknown size, that is being sent. It can be read only once, from its beginning.
 final class SequentialFile: SourceFile {

@@ -1,4 +1,5 @@
 import NighCore
+import NighSystem
 
 /// Moves bytes between one side of a transfer and its stream, without waiting.
 package final class TransferSteps {

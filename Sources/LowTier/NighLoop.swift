@@ -8,6 +8,7 @@
 import NighNATS
 @_exported import NighPlugins
 import NighSerial
+@_exported import NighSystem
 @_exported import NighTCP
 @_exported import NighUV
 import NighWeb

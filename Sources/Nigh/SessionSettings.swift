@@ -1,4 +1,5 @@
 import NighCore
+import NighSystem
 import NighWeb
 
 /// Settings for a session beyond its service, name and transports. The defaults suit most programs.

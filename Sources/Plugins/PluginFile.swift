@@ -1,5 +1,6 @@
 import Glibc
 import NighCore
+import NighSystem
 
 /// A file that is supposed to be a plugin, before any of its code has run.
 struct PluginFile: Hashable, Sendable {

@@ -1,5 +1,6 @@
 import Glibc
 import NighCore
+import NighSystem
 
 /// The folders in which a program finds plugins by itself. Each file is named after its scheme: `unix.so`.
 public struct PluginFolders: Hashable, Sendable {

@@ -1,5 +1,6 @@
 import Glibc
 import NighCore
+import NighSystem
 
 /// Records the frames and packets on a session's links. Give it to the session as its observer, and call `finish` after
 /// the session has closed. A record holds everything **in plain text**; only the owner of its file can read it.

@@ -1,5 +1,6 @@
 import NighCore
 import NighMemory
+import NighSystem
 import NighTestKit
 import NighUV
 import Testing

@@ -2,6 +2,7 @@ import NATSServers
 import NighBroker
 import NighCore
 import NighMemory
+import NighSystem
 import NighTestKit
 import Testing
 

@@ -2,6 +2,7 @@ import Glibc
 import NATSServers
 import NighBroker
 import NighCore
+import NighSystem
 import NighTestKit
 import Testing
 

@@ -1,6 +1,7 @@
 import NATSServers
 import NighBroker
 import NighCore
+import NighSystem
 import NighTestKit
 import Testing
 

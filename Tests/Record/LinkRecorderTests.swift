@@ -1,4 +1,5 @@
 import Glibc
+import NighSystem
 import NighTestKit
 import Testing
 

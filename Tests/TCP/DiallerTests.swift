@@ -1,4 +1,5 @@
 import NighCore
+import NighSystem
 import NighTestKit
 import NighUV
 import Testing

@@ -70,9 +70,7 @@ extension LinkMachine {
     var shortestRoundTrip: Moment.Span? { statistics.roundTrip.minimum.map { Moment.Span($0) } }
 
     /// Handles a pong. Returns nil if it does not answer a ping of this side.
-    func interpretPong(_ frame: FrameDecoder.Frame, now: Moment) throws(WireError) -> Step? {
-        var reader = FieldReader(frame.bytes)
-        let token = try reader.number(UInt64.self, "a pong's token")
+    func pongReceived(_ token: UInt64, now: Moment) -> Step? {
         guard let index = pingsSent.firstIndex(where: { $0.token == token }) else { return nil }
         let span = now - pingsSent.remove(at: index).at
         // An idle link keeps no memory for pings.

@@ -273,55 +273,41 @@ package final class LinkMachine {
     }
 
     private func interpretControl(_ frame: FrameDecoder.Frame, now: Moment) throws(WireError) -> Step? {
-        guard let type = FrameType(rawValue: frame.type) else {
-            guard frame.type >= FrameType.firstOptional else { throw .unknownCritical(type: frame.type) }
-            statistics.framesSkipped &+= 1
-            return nil
-        }
-        switch type {
-        case .begin, .bulkBegin:
-            let (size, kind) = try MessageKind.beginning(reading: frame.bytes)
-            if kind != nil { try checkAcceptsKinds() }
-            return .begin(type == .begin ? .main : .bulk, size, kind)
-        case .kindMessage, .bulkKindMessage:
-            try checkAcceptsKinds()
-            let kind = try MessageKind(ofMessage: frame.bytes)
-            return .kindMessage(type == .kindMessage ? .main : .bulk, kind, frame)
-        case .acknowledge:
-            peerStanding = try Standing(acknowledging: frame.bytes)
+        switch try FrameContent(type: frame.type, reading: frame.bytes) {
+        case .acknowledge(let standing):
+            peerStanding = standing
             return .acknowledged
-        case .ping:
-            guard frame.bytes.count >= 8, frame.bytes.count <= 8 + FrameType.pingPayloadLimit else {
-                throw .malformed("a ping of \(frame.bytes.count) bytes")
-            }
-            pongs.write(.pong, bytes: frame.bytes)
-            return nil
-        case .pong: return try interpretPong(frame, now: now)
-        case .invite, .resume:
-            let request = try ConversationRequest(reading: frame.bytes)
+        case .begin(let lane, let size, let kind):
+            if kind != nil { try checkAcceptsKinds() }
+            return .begin(lane, size, kind)
+        case .message(let lane, _, let kind?):
+            try checkAcceptsKinds()
+            return .kindMessage(lane, kind, frame)
+        case .ping: pongs.write(.pong, bytes: frame.bytes)
+        case .pong(let token, _): return pongReceived(token, now: now)
+        case .invite(let request):
             peerStanding = request.standing
-            return .request(request, isResume: type == .resume)
-        case .accept:
-            let acceptance = try ConversationAcceptance(reading: frame.bytes)
+            return .request(request, isResume: false)
+        case .resume(let request):
+            peerStanding = request.standing
+            return .request(request, isResume: true)
+        case .accept(let acceptance):
             peerStanding = acceptance.standing
             return .accepted(acceptance)
-        case .decline: return .refused(try ConversationRefusal(reading: frame.bytes))
-        case .pair: return .pairing(try PairingMessage(reading: frame.bytes))
-        case .crossed: return .crossed(try ConversationRequest.crossedContext(reading: frame.bytes))
-        case .introduction: return .introduced(try ConversationRequest.introduction(reading: frame.bytes))
-        case .close:
-            let close = try LinkClose(reading: frame.bytes)
-            finish(closedByPeer: close)
-            return nil
-        case .streamControl:
-            return .streamControl(
-                try StreamControlFrame(reading: frame.bytes), wireBytes: frame.wireBytes)
-        case .datagrams:
+        case .decline(let refusal): return .refused(refusal)
+        case .pair(let message): return .pairing(message)
+        case .crossed(let context): return .crossed(context)
+        case .introduction(let token): return .introduced(token)
+        case .close(let close): finish(closedByPeer: close)
+        case .streamControl(let control): return .streamControl(control, wireBytes: frame.wireBytes)
+        case .datagrams(let offer):
             guard hasDatagrams else { throw .malformed("an offer of packets, where there are none") }
-            return .datagrams(try DatagramOffer(reading: frame.bytes))
+            return .datagrams(offer)
         case .hello: throw .malformed("a second hello")
-        case .message, .bulkMessage, .piece, .bulkPiece, .unreliable, .streamData: return nil
+        case .unknown: statistics.framesSkipped &+= 1
+        case .message, .piece, .unreliable, .streamData: break
         }
+        return nil
     }
 
     private func checkAcceptsKinds() throws(WireError) {

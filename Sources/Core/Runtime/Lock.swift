@@ -9,7 +9,7 @@ import Glibc
 /// `@unchecked Sendable`: a pthread mutex may be used from any thread, and the pointer never changes.
 @usableFromInline
 package struct Lock: ~Copyable, @unchecked Sendable {
-    @usableFromInline let mutex = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: 1)
+    @usableFromInline package let mutex = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: 1)
 
     /// - Parameter isRecursive: whether the thread that holds the lock may take it again.
     package init(isRecursive: Bool = false) {

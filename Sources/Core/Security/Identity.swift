@@ -15,11 +15,11 @@ public struct Identity: Sendable {
     public internal(set) var principal: PeerID
 
     /// The key pair, with which the secure channel signs.
-    let keyPair: KeyPair
+    package let keyPair: KeyPair
     /// The key pair of the principal, if this is a delegate.
     var principalKey: KeyPair?
 
-    init(_ keyPair: KeyPair) {
+    package init(_ keyPair: KeyPair) {
         guard let peerID = keyPair.withPointer(PeerID.init(key:)) else {
             preconditionFailure("an Ed25519 key that libcrypto cannot encode")
         }

@@ -6,7 +6,7 @@ import COpenSSL
 /// last reference to the key is freed.
 ///
 /// `@unchecked Sendable`: the key never changes, and libcrypto counts its references atomically.
-final class KeyPair: @unchecked Sendable {
+package final class KeyPair: @unchecked Sendable {
     static let seedByteCount = 32
     static let publicByteCount = 32
 
@@ -26,7 +26,7 @@ final class KeyPair: @unchecked Sendable {
     }
 
     /// Creates a new pair from the system's random numbers.
-    static func random() throws(NighError) -> KeyPair {
+    package static func random() throws(NighError) -> KeyPair {
         OpenSSLLifetime.extend()
         let context = EVP_PKEY_CTX_new_id(EVP_PKEY_ED25519, nil)
         defer { EVP_PKEY_CTX_free(context) }
@@ -49,7 +49,7 @@ final class KeyPair: @unchecked Sendable {
     }
 
     /// Why PEM text is not accepted as a key pair.
-    enum PEMFault: Error {
+    package enum PEMFault: Error {
         /// It contains no readable private key.
         case damaged
         /// Its key is encrypted with a password.
@@ -62,7 +62,7 @@ final class KeyPair: @unchecked Sendable {
     ///
     /// It does so step by step, because libcrypto's single function for this asks for passwords on the terminal, and in
     /// version 3.0 frees copies of the key without overwriting them.
-    convenience init(pem: SecretBytes) throws(PEMFault) {
+    package convenience init(pem: SecretBytes) throws(PEMFault) {
         OpenSSLLifetime.extend()
         let (label, encoded) = try Self.block(pem)
         guard label == PEM_STRING_PKCS8INF else {
@@ -120,7 +120,7 @@ final class KeyPair: @unchecked Sendable {
     }
 
     /// Returns the pair as PKCS#8 in PEM, without a password.
-    func pem() throws(NighError) -> SecretBytes {
+    package func pem() throws(NighError) -> SecretBytes {
         try text(of: "PKCS#8") { PEM_write_bio_PKCS8PrivateKey($0, pointer, nil, nil, 0, nil, nil) }
     }
 

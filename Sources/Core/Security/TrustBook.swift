@@ -8,7 +8,7 @@ package struct TrustBook {
         package var since: CalendarDay
         package var lastSeen: CalendarDay
         /// The position among all entries and comments. A new entry goes behind them.
-        let place: Int
+        package let place: Int
         /// The text that a person wrote behind the entry.
         package var comment = ""
         /// The key of the name, kept because making it takes longer than all else that a connection asks of the store.
@@ -16,13 +16,15 @@ package struct TrustBook {
     }
 
     /// The maximum number of entries.
-    static let maximumCount = 4_096
+    package static let maximumCount = 4_096
 
     package private(set) var entries: [PeerID: Entry] = [:]
     /// The lines that a person wrote between the entries, with their positions.
-    private(set) var comments: [(place: Int, text: String)] = []
+    package private(set) var comments: [(place: Int, text: String)] = []
     private var idsByName: [String: [PeerID]] = [:]
     private var nextPlace = 0
+
+    package init() {}
 
     subscript(id: PeerID) -> Entry? { entries[id] }
 
@@ -76,7 +78,7 @@ package struct TrustBook {
     // MARK: Changing
 
     /// Appends an entry that was read from a file, behind everything else.
-    mutating func append(
+    package mutating func append(
         _ id: PeerID, name: DisplayName, isPaired: Bool, since: CalendarDay, lastSeen: CalendarDay,
         comment: String
     ) {
@@ -87,7 +89,7 @@ package struct TrustBook {
             for: id)
     }
 
-    mutating func append(comment: String) { comments.append((takePlace(), comment)) }
+    package mutating func append(comment: String) { comments.append((takePlace(), comment)) }
 
     private mutating func takePlace() -> Int {
         defer { nextPlace += 1 }
@@ -137,7 +139,7 @@ package struct TrustBook {
     ///
     /// The peer that was seen longest ago goes first. Among peers last seen on the same day, the one that was met
     /// latest goes first, so a crowd of strangers only displaces itself. Peers in `newest` go last.
-    mutating func makeRoom(keeping newest: Set<PeerID> = []) -> [PeerID] {
+    package mutating func makeRoom(keeping newest: Set<PeerID> = []) -> [PeerID] {
         let excess = entries.count - Self.maximumCount
         guard excess > 0 else { return [] }
         func goesBefore(_ left: (key: PeerID, value: Entry), _ right: (key: PeerID, value: Entry)) -> Bool {

@@ -15,8 +15,6 @@ public final class TrustStore: Sendable {
         var changes: [PeerID: TrustChange] = [:]
         /// Changes that are being written to the file.
         var changesBeingSaved: [PeerID: TrustChange] = [:]
-        /// The stamp of the file when it was last read.
-        var stamp: ProtectedFile.Stamp?
         /// Called after a pairing was made or revoked, or a peer was forgotten.
         var observers: [TrustObservation: @Sendable () -> Void] = [:]
         var lastObservation: UInt64 = 0
@@ -57,37 +55,23 @@ public final class TrustStore: Sendable {
         }
     }
 
-    private let file: TrustFile?
+    /// Keeps the store's content; nil if it ends with the program.
+    package let storage: (any TrustStorage)?
     private let today: @Sendable () -> CalendarDay
     private let state: Guarded<State>
-    /// Held while the file is read or written, by callers that may block. Queries and changes in memory never take it.
-    private let access = Lock()
 
-    init(file: TrustFile?, today: @escaping @Sendable () -> CalendarDay = CalendarDay.today) throws(NighError)
-    {
-        self.file = file
+    /// Creates a store with `content`, which is what `storage` has now.
+    package init(
+        _ content: TrustBook = TrustBook(), in storage: (any TrustStorage)? = nil,
+        today: @escaping @Sendable () -> CalendarDay = CalendarDay.today
+    ) {
+        self.storage = storage
         self.today = today
-        let stamp = file?.stamp
-        state = Guarded(State(book: try file?.read() ?? TrustBook(), stamp: stamp))
+        state = Guarded(State(book: content))
     }
-
-    /// Reads the store from the file at `path`. A relative path is relative to the working directory. If
-    /// there is no file, the store is empty.
-    ///
-    /// Fails if the file is not a valid trust store, if others may write it, or if somebody else owns it.
-    public convenience init(path: String) throws(NighError) { try self.init(file: TrustFile(path: path)) }
-
-    /// Reads the user's own store: the file `nigh/peers` in `$XDG_DATA_HOME`, or in `~/.local/share` if that is unset.
-    public static func standard() throws(NighError) -> TrustStore { try TrustStore(file: .ofThisUser()) }
 
     /// Creates an empty store without a file, for a single run or for tests.
-    public static func ephemeral() -> TrustStore {
-        do {
-            return try TrustStore(file: nil)
-        } catch {
-            preconditionFailure("no file was read, and yet: \(error)")
-        }
-    }
+    public static func ephemeral() -> TrustStore { TrustStore() }
 
     // MARK: Queries
 
@@ -154,7 +138,7 @@ public final class TrustStore: Sendable {
 
     private func apply(_ change: TrustChange, to id: PeerID, in state: inout State) {
         state.book.apply(change, to: id)
-        if file != nil { state.changes[id] = state.changes[id]?.followed(by: change) ?? change }
+        if storage != nil { state.changes[id] = state.changes[id]?.followed(by: change) ?? change }
         state.makeRoom(keeping: [id])
     }
 
@@ -162,7 +146,7 @@ public final class TrustStore: Sendable {
 
     /// Calls `changed` after each change that may end or begin trust in a peer, here or in the file. It is
     /// called on any thread, with no lock held.
-    func addObserver(_ changed: @escaping @Sendable () -> Void) -> TrustObservation {
+    package func addObserver(_ changed: @escaping @Sendable () -> Void) -> TrustObservation {
         state.withLock { state in
             state.lastObservation += 1
             let observation = TrustObservation(number: state.lastObservation)
@@ -173,14 +157,14 @@ public final class TrustStore: Sendable {
 
     /// Ends an observation that `addObserver` began. A call that is already in progress on another thread may still
     /// come.
-    func removeObserver(_ observation: TrustObservation) {
+    package func removeObserver(_ observation: TrustObservation) {
         state.withLock { _ = $0.observers.removeValue(forKey: observation) }
     }
 
     // MARK: The file
 
     /// Whether the store has a file. Without a file, its content ends with the program.
-    public var hasFile: Bool { file != nil }
+    public var hasFile: Bool { storage != nil }
 
     /// Whether there are changes that are not in the file. Always false for a store without a file.
     public var needsSaving: Bool {
@@ -191,76 +175,46 @@ public final class TrustStore: Sendable {
     /// as long as the disk takes, and up to 10 s while another program saves.
     ///
     /// If it fails, the file stays as it was, the changes stay in memory, and the next call tries again.
-    public func save() throws(NighError) {
-        guard let file else { return }
-        let observers = try access.withLock { () throws(NighError) -> [@Sendable () -> Void] in
-            guard needsSaving else { return [] }
-            do throws(NighError) {
-                let written = try file.update { book in
-                    let changes = state.withLock { state in
-                        swap(&state.changes, &state.changesBeingSaved)
-                        return state.sortedByPlace(state.changesBeingSaved)
-                    }
-                    for (id, change) in changes { book.apply(change, to: id) }
-                    _ = book.makeRoom(keeping: Set(changes.map(\.key)))
-                }
-                return state.withLock { state in
-                    state.changesBeingSaved = [:]
-                    return state.rebase(onto: written)
-                }
-            } catch {
-                state.withLock { state in
-                    state.changes.merge(state.changesBeingSaved) { later, earlier in
-                        earlier.followed(by: later)
-                    }
-                    state.changesBeingSaved = [:]
-                }
-                throw error
-            }
-        }
-        for changed in observers { changed() }
-    }
+    public func save() throws(NighError) { try storage?.save(self) }
 
     /// Reads the changes that other programs have made in the file. Changes made here and not saved yet stay.
-    public func reload() throws(NighError) {
-        guard let file else { return }
-        let observers = try access.withLock { () throws(NighError) in try readFile(file, stamp: file.stamp) }
-        for changed in observers { changed() }
-    }
+    public func reload() throws(NighError) { try storage?.reload(self) }
 
-    /// Reads the file if it has changed and its stamp is still `earlier`, the result of an earlier call.
-    ///
-    /// So a file is read only after nobody writes to it any more. An editor may remove a file before it writes the
-    /// new one, or write it piece by piece.
-    ///
-    /// - Returns: the stamp of a file that has changed and was not read yet.
-    func reload(ifStampIs earlier: ProtectedFile.Stamp?) throws(NighError) -> ProtectedFile.Stamp? {
-        guard let file else { return nil }
-        var unsettled: ProtectedFile.Stamp?
-        let observers = try access.withLock { () throws(NighError) -> [@Sendable () -> Void] in
-            let stamp = file.stamp
-            if stamp == state.withLock({ $0.stamp }) { return [] }
-            if stamp == earlier { return try readFile(file, stamp: stamp) }
-            unsettled = stamp
-            return []
+    // MARK: For the storage
+
+    /// Returns the changes to save, in the order of their peers in the file. Each call is followed by ``didSave(as:)``
+    /// or ``didNotSave()``; only one caller at a time may be between the two.
+    package func willSave() -> [(key: PeerID, value: TrustChange)] {
+        state.withLock { state in
+            swap(&state.changes, &state.changesBeingSaved)
+            return state.sortedByPlace(state.changesBeingSaved)
         }
-        for changed in observers { changed() }
-        return unsettled
     }
 
-    /// - Parameter stamp: the stamp of the file before it is read, so that no later change goes unnoticed.
-    private func readFile(
-        _ file: TrustFile, stamp: ProtectedFile.Stamp
-    ) throws(NighError) -> [@Sendable () -> Void] {
-        let written = try file.read()
-        return state.withLock { state in
-            state.stamp = stamp
+    /// Notes that the changes were saved, and that the file now contains `written`. Returns the observers, which the
+    /// caller calls with no lock held.
+    package func didSave(as written: TrustBook) -> [@Sendable () -> Void] {
+        state.withLock { state in
+            state.changesBeingSaved = [:]
             return state.rebase(onto: written)
         }
+    }
+
+    /// Notes that the changes could not be saved. They are part of the next attempt.
+    package func didNotSave() {
+        state.withLock { state in
+            state.changes.merge(state.changesBeingSaved) { later, earlier in earlier.followed(by: later) }
+            state.changesBeingSaved = [:]
+        }
+    }
+
+    /// Notes that the file contains `written`. Returns the observers, which the caller calls with no lock held.
+    package func didRead(_ written: TrustBook) -> [@Sendable () -> Void] {
+        state.withLock { $0.rebase(onto: written) }
     }
 }
 
 /// Identifies an observer of a ``TrustStore``.
-struct TrustObservation: Hashable {
+package struct TrustObservation: Hashable {
     fileprivate let number: UInt64
 }

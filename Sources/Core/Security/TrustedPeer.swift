@@ -66,7 +66,7 @@ public struct CalendarDay: Hashable, Comparable, Sendable, CustomStringConvertib
     }
 
     /// Returns the current day in UTC, by the calendar clock.
-    static func today() -> CalendarDay {
+    package static func today() -> CalendarDay {
         var now = time(nil)
         var parts = tm()
         gmtime_r(&now, &parts)

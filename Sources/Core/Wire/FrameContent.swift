@@ -1,4 +1,4 @@
-/// The content of one whole frame, for tools that read frames without being an end of the link, such as `nigh trace`.
+/// The content of one whole frame. Frames of messages and streams, which come most often, a link reads without it.
 package enum FrameContent {
     case hello(Hello)
     case close(LinkClose)
@@ -28,7 +28,7 @@ package enum FrameContent {
     /// A frame type of a later version, which a receiver skips.
     case unknown(type: UInt8)
 
-    /// Reads the payload of a frame of type `type`. Fails if a receiver of the frame would fail.
+    /// Reads the payload of a frame of type `type`. Fails if no receiver may accept it.
     package init(type: UInt8, reading bytes: UnsafeRawBufferPointer) throws(WireError) {
         guard let known = FrameType(rawValue: type) else {
             guard type >= FrameType.firstOptional else { throw .unknownCritical(type: type) }

@@ -1,4 +1,5 @@
 import NighCore
+import NighSystem
 
 /// A recursive lock on which a thread can wait until something that the lock guards has changed.
 ///

@@ -1,4 +1,5 @@
 import NighCore
+import NighSystem
 import NighWeb
 
 /// What people and browsers write.

@@ -1,5 +1,6 @@
 import Glibc
 import NighCore
+import NighSystem
 
 /// The folder with the sockets of the desks of this user's programs, each named after its process.
 public enum GuestDeskFolder {

@@ -1,4 +1,5 @@
 import NighCore
+import NighSystem
 
 /// Writes to the standard output and the standard error on a thread of its own, in the order of the calls.
 ///

@@ -1,4 +1,5 @@
 import NighCore
+import NighSystem
 
 /// The least that a program with a session needs from the system.
 ///

@@ -1,5 +1,6 @@
 import Glibc
 import NighCore
+import NighSystem
 
 /// Reads lines of the standard input, on a thread of its own.
 ///

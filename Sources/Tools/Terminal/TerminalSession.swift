@@ -1,6 +1,7 @@
 import CTerminal
 import Glibc
 import NighCore
+import NighSystem
 
 /// A terminal that the program has taken over: it reports all keys as they are pressed, and shows a ``Canvas``.
 ///

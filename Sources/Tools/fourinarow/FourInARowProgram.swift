@@ -4,6 +4,7 @@ import Glibc
 import NighLoop
 import NighCore
 import NighMemory
+import NighSystem
 import ProgramSupport
 import Terminal
 

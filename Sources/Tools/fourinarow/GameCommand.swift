@@ -2,6 +2,7 @@ import Arguments
 import FourInARow
 import NighLoop
 import NighCore
+import NighSystem
 import SessionArguments
 
 /// A command line of `fourinarow` after parsing.

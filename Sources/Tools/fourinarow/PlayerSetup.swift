@@ -5,6 +5,7 @@ import NighLoop
 import NighCore
 import NighMemory
 import NighRecord
+import NighSystem
 import ProgramSupport
 import SessionArguments
 

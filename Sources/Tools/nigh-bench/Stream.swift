@@ -1,5 +1,6 @@
 import Dispatch
 import NighCore
+import NighSystem
 import Synchronization
 
 /// Sends messages one way, as fast as they go.

@@ -2,6 +2,7 @@ import Arguments
 import Glibc
 import NighCore
 import NighLoop
+import NighSystem
 import ProgramSupport
 import SessionArguments
 

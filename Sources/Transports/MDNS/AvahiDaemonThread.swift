@@ -1,6 +1,7 @@
 import CAvahi
 import Glibc
 import NighCore
+import NighSystem
 import NighUV
 
 /// Runs libavahi-client on a thread of its own, where it may wait for the daemon without limit.

@@ -1,6 +1,7 @@
 import CAvahi
 import Glibc
 import NighCore
+import NighSystem
 import NighUV
 
 /// Runs Avahi's own mDNS stack inside this process, for machines without a running avahi-daemon.

@@ -1,4 +1,5 @@
 import NighCore
+import NighSystem
 import Synchronization
 
 /// An event loop on a thread of its own: it sleeps, runs the work it is given, and sleeps again.
@@ -104,7 +105,9 @@ public final class ThreadEventLoop: @unchecked Sendable {
 extension ThreadEventLoop: ThreadedEventLoop {
     public var now: Moment { isCurrent ? turnMoment : LoopThread.now }
 
-    public var isCurrent: Bool { thread.isCurrent }
+    package var threadMark: ThreadMark { thread.mark }
+
+    public var isCurrent: Bool { thread.mark.isCurrent }
 
     public func isIsolatingCurrentContext() -> Bool? { isCurrent }
 

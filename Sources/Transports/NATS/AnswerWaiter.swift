@@ -1,5 +1,6 @@
 import CNATS
 import NighCore
+import NighSystem
 
 /// Waits for a server's answers, on a thread of its own: the call of the library that asks also waits.
 ///

@@ -1,6 +1,7 @@
 import CNATS
 import Glibc
 import NighCore
+import NighSystem
 import Synchronization
 
 /// The thread on which a client connects, subscribes, publishes and receives.

@@ -1,4 +1,5 @@
 import NighCore
+import NighSystem
 
 /// The credentials of this client, as a file has them.
 ///

@@ -1,5 +1,6 @@
 import Glibc
 import NighCore
+import NighSystem
 
 /// The line with which a NATS server greets every connection, before anything is encrypted: `INFO {…}`.
 ///

@@ -1,6 +1,7 @@
 import CNATS
 import Glibc
 import NighCore
+import NighSystem
 import Synchronization
 
 /// One connection of libnats to one server.

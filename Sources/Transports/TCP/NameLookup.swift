@@ -1,6 +1,7 @@
 import CUV
 import Glibc
 import NighCore
+import NighSystem
 import NighUV
 
 /// Asks the system for the addresses of a host name, on a thread of its own. The answer may take half a minute, and the

@@ -1,6 +1,7 @@
 import CUV
 import Glibc
 import NighCore
+import NighSystem
 import Synchronization
 
 /// The event loop for transports that use descriptors: one libuv loop on a thread of its own.
@@ -306,7 +307,9 @@ extension UVEventLoop: ThreadedEventLoop {
         return moment
     }
 
-    public var isCurrent: Bool { thread.isCurrent }
+    package var threadMark: ThreadMark { thread.mark }
+
+    public var isCurrent: Bool { thread.mark.isCurrent }
 
     public func isIsolatingCurrentContext() -> Bool? { isCurrent }
 

@@ -1,3 +1,4 @@
+import NighSystem
 import Synchronization
 import Testing
 

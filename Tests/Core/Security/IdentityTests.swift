@@ -58,12 +58,6 @@ import Testing
         }
     }
 
-    @Test func `This device has a name`() {
-        let name = DisplayName.ofThisDevice()
-        #expect(!name.description.isEmpty && !name.description.contains("."))
-        #expect(DisplayName(exactly: name.description) == name)
-    }
-
     @Test func `Sessions can use their keys while the program exits`() async {
         await #expect(processExitsWith: .success) {
             // Called after everything that libcrypto registers from here on, as the last of what `exit` does.

@@ -24,10 +24,8 @@ struct MutatedPackage {
     ]
     /// The programs that try a mutant.
     private static let roots = ["soak", "CoreTests"]
-    /// Pages that tests compare with the code.
-    private static let pages = [
-        "docs/reference/LIMITS.md", "docs/reference/PROTOCOL.md", "docs/reference/transport-rules.md",
-    ]
+    /// The folder with the pages that tests compare with the code.
+    private static let pages = "docs/reference"
 
     private let sources: [String: [UInt8]]
     private let manifest: String
@@ -46,7 +44,9 @@ struct MutatedPackage {
                 sources["\(path)/\(file)"] = try Folder.bytes(of: "\(path)/\(file)")
             }
         }
-        for page in Self.pages { sources[page] = try Folder.bytes(of: page) }
+        for page in Folder.files(below: Self.pages) where page.hasSuffix(".md") && !page.contains("/") {
+            sources["\(Self.pages)/\(page)"] = try Folder.bytes(of: "\(Self.pages)/\(page)")
+        }
         guard sources["Sources/Core/Session/Machine/SessionMachine.swift"] != nil else {
             throw Folder.Failure(description: "this is not the package's folder")
         }

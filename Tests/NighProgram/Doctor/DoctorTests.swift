@@ -1,6 +1,7 @@
 import Foundation
 import NighCore
 import NighLoop
+import NighSystem
 import NighTestKit
 import Testing
 

@@ -1,5 +1,6 @@
 import CHeap
 import Glibc
+import NighSystem
 import NighTestKit
 import NighUV
 import Testing

@@ -1,5 +1,6 @@
 import Glibc
 import NighCore
+import NighSystem
 import NighTestKit
 
 @testable import NighTCP

@@ -25,8 +25,8 @@ public final class Session: Sendable {
     /// The event loop on which everything happens.
     package let loop: any EventLoop
 
-    /// The loop's thread, if it has one of its own.
-    private let loopThread: LoopThread?
+    /// The mark of the loop's thread, if it has one of its own.
+    private let threadMark: ThreadMark?
     let driver: SessionDriver
     /// The driver's machine, touched on the loop only. It is kept here so that a message sent from the loop reaches it
     /// without retaining the driver.
@@ -119,7 +119,7 @@ public final class Session: Sendable {
         self.layers = configuration.layers
         self.trust = trust
         self.loop = loop
-        loopThread = reference.loopThread
+        threadMark = reference.threadMark
         self.driver = driver
         self.machine = machine
         self.reference = reference
@@ -166,7 +166,7 @@ public final class Session: Sendable {
 
     /// Whether the caller runs on the loop.
     @inline(__always)
-    var isOnLoop: Bool { if let loopThread { loopThread.isCurrent } else { loop.isCurrent } }
+    var isOnLoop: Bool { if let threadMark { threadMark.isCurrent } else { loop.isCurrent } }
 
     /// Runs `work` with the driver on the loop: at once if the caller is on the loop, otherwise soon.
     @inline(__always)

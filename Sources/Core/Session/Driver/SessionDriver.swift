@@ -56,7 +56,8 @@ final class SessionDriver: @unchecked Sendable {
     /// How work given to the loop finds the driver.
     let driverReference: DriverReference
     private var listedPorts: ContiguousArray<PeerPort> = []
-    private let trustSynchronizer: TrustStoreSynchronizer
+    private let trustSynchronizer: (any TrustSynchronizer)?
+    private var trustObservation: TrustObservation?
 
     /// The most bytes that a link writes before other links get their turn.
     private static let writeShare = 1 << 20
@@ -81,9 +82,8 @@ final class SessionDriver: @unchecked Sendable {
         self.transports = transports
         self.advertisement = advertisement
         self.role = role
-        trustSynchronizer = TrustStoreSynchronizer(machine.trust, loop: loop) { [driverReference] in
-            driverReference.driver?.trustChanged()
-        } failed: { [driverReference] in
+        trustSynchronizer = machine.trust.storage?.makeSynchronizer(of: machine.trust, on: loop) {
+            [driverReference] in
             driverReference.driver?.report(.problem($0))
         } becameIdle: { [driverReference] in
             driverReference.driver?.finishClosingIfReady()
@@ -130,7 +130,10 @@ final class SessionDriver: @unchecked Sendable {
         messageHandlerBox = onMessage.map(MessageHandlerBox.init)
         inbox.onAppend = onWaitingMessages
         for transport in transports { transport.start(on: loop, events: self) }
-        trustSynchronizer.start()
+        trustObservation = machine.trust.addObserver { [loop, driverReference] in
+            loop.execute { driverReference.driver?.trustChanged() }
+        }
+        trustSynchronizer?.start()
         if role.advertises { startAdvertising() }
         if role.browses { startBrowsing() }
     }
@@ -167,14 +170,16 @@ final class SessionDriver: @unchecked Sendable {
     }
 
     private func finishClosingIfReady() {
-        if goodbyeTimer != nil, drainingPipes == 0, !trustSynchronizer.isBusy { finishClosing() }
+        if goodbyeTimer != nil, drainingPipes == 0, trustSynchronizer?.isBusy != true { finishClosing() }
     }
 
     private func finishClosing() {
         guard !isClosed else { return }
         isClosed = true
         directory.close()
-        trustSynchronizer.stop()
+        if let trustObservation { machine.trust.removeObserver(trustObservation) }
+        trustObservation = nil
+        trustSynchronizer?.stop()
         if let goodbyeTimer { loop.cancel(goodbyeTimer) }
         for (_, connection) in connections.sorted {
             connection.closeDatagrams()
@@ -415,7 +420,7 @@ final class SessionDriver: @unchecked Sendable {
         case .answerPing(let token, let result): pings.removeValue(forKey: token)?(result.map(\.duration))
         case .openPort(let port): directory.add(port)
         case .closePort(let port): directory.remove(port)
-        case .saveTrust: trustSynchronizer.save()
+        case .saveTrust: trustSynchronizer?.save()
         case .conversationCountChanged: advertiseFullness()
         case .conversationsEnded: waitForGoodbyes()
         }

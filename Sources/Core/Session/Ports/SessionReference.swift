@@ -4,8 +4,8 @@ import Synchronization
 /// session that nobody else holds ends.
 package final class SessionReference: Sendable {
     package let loop: any EventLoop
-    /// The loop's thread, if it has one of its own.
-    let loopThread: LoopThread?
+    /// The mark of the loop's thread, if it has one of its own.
+    let threadMark: ThreadMark?
     let directory: PortDirectory
     let portNotifier: PortNotifier
     /// The reports of the session.
@@ -26,7 +26,7 @@ package final class SessionReference: Sendable {
         layers: [any AnyObject & Sendable] = []
     ) {
         self.loop = loop
-        loopThread = (loop as? any ThreadedEventLoop)?.thread
+        threadMark = (loop as? any ThreadedEventLoop)?.threadMark
         self.directory = directory
         self.portNotifier = portNotifier
         self.reports = reports
@@ -52,7 +52,7 @@ package final class SessionReference: Sendable {
 
     /// Whether the caller runs on the loop.
     @inline(__always)
-    var isOnLoop: Bool { if let loopThread { loopThread.isCurrent } else { loop.isCurrent } }
+    var isOnLoop: Bool { if let threadMark { threadMark.isCurrent } else { loop.isCurrent } }
 
     /// The peer as it was last reported.
     package func peer(_ id: PeerID) -> Peer {

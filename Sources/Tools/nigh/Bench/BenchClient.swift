@@ -2,6 +2,7 @@ import JSONText
 import Measuring
 import NighLoop
 import NighCore
+import NighSystem
 
 /// The guest's side of a measurement: greets the host, orders one run after the other, and pings meanwhile.
 ///

@@ -1,4 +1,5 @@
 import NighCore
+import NighSystem
 
 /// Runs work that blocks in system calls on a thread of its own.
 enum BlockingTask {

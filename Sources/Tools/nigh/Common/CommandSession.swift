@@ -4,6 +4,7 @@ import NighCore
 import NighIntroductions
 import NighRecord
 import NighRelays
+import NighSystem
 import SessionArguments
 import Synchronization
 

@@ -1,6 +1,7 @@
 import Arguments
 import Glibc
 import NighCore
+import NighSystem
 
 /// The user's settings: values that options have if the command line does not give them.
 ///

@@ -1,5 +1,6 @@
 import JSONText
 import NighCore
+import NighSystem
 import SessionArguments
 
 /// Reports peers as they come and go: each change as it happens, and at a terminal a table of all peers that is kept up

@@ -2,6 +2,7 @@ import Arguments
 import JSONText
 import NighLoop
 import NighCore
+import NighSystem
 import SessionArguments
 
 /// `nigh doctor`: checks everything in the order in which it can break, and reports for each check whether it passed

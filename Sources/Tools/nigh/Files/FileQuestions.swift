@@ -1,5 +1,6 @@
 import Glibc
 import NighCore
+import NighSystem
 import ProgramSupport
 
 /// Asks the person at the terminal, one question after the other.

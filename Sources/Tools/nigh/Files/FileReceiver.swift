@@ -2,6 +2,7 @@ import NighCore
 import NighFiles
 import NighLoop
 import NighMemory
+import NighSystem
 
 /// Decides about the files that peers offer, and follows their transfers. The transfers write and hash on threads of
 /// their own.

@@ -2,6 +2,7 @@ import NighCore
 import NighFiles
 import NighLoop
 import NighMemory
+import NighSystem
 
 /// Sends files to one peer: offers them in a conversation, and again in another one whenever that ends too early.
 actor FileSender {

@@ -2,6 +2,7 @@ import JSONText
 import NighCore
 import NighFiles
 import NighLoop
+import NighSystem
 import SessionArguments
 
 /// The files that a peer sends to this command. Confined to the `FileReceiver`, hence `@unchecked Sendable`.

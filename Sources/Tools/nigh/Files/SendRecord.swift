@@ -2,6 +2,7 @@ import Glibc
 import NighCore
 import NighFiles
 import NighLoop
+import NighSystem
 import Synchronization
 
 /// The record of an unfinished `nigh send`, with which `nigh transfers` can list and continue it: a small text file in

@@ -4,6 +4,7 @@ import JSONText
 import NighCore
 import NighFiles
 import NighLoop
+import NighSystem
 import SessionArguments
 
 /// `nigh transfers`: lists the transfers that are unfinished, continues those that this user has begun, and removes

@@ -1,6 +1,7 @@
 import Arguments
 import JSONText
 import NighCore
+import NighSystem
 import SessionArguments
 import Terminal
 

@@ -1,5 +1,6 @@
 import JSONText
 import NighCore
+import NighSystem
 
 /// The programs of this user that use an identity now.
 struct IdentityUsers {

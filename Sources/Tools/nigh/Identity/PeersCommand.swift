@@ -1,6 +1,7 @@
 import Arguments
 import JSONText
 import NighCore
+import NighSystem
 import SessionArguments
 
 /// `nigh peers`: shows the peers that this user's programs know, and forgets them.

@@ -2,6 +2,7 @@ import Arguments
 import JSONText
 import NighCore
 import NighLoop
+import NighSystem
 
 /// `nigh status`: shows who the user is, what runs, who is near, and what is unfinished.
 struct StatusCommand: Subcommand {

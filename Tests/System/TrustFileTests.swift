@@ -3,6 +3,7 @@ import NighTestKit
 import Testing
 
 @testable import NighCore
+@testable import NighSystem
 
 @Suite struct TrustFileTests {
     let folder = TemporaryFolder()

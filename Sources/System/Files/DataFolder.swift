@@ -1,4 +1,5 @@
 import Glibc
+import NighCore
 
 /// The folder for this user's data, shared by all programs that use Nigh.
 package enum DataFolder {

@@ -1,3 +1,5 @@
+import NighCore
+
 /// The file that stores a trust store: text that a person can read and edit, one peer per line.
 ///
 /// ```

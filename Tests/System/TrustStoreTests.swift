@@ -3,6 +3,7 @@ import NighTestKit
 import Testing
 
 @testable import NighCore
+@testable import NighSystem
 
 @Suite struct TrustStoreTests {
     let folder = TemporaryFolder()
@@ -93,7 +94,7 @@ import Testing
 
     @Test func `Entries have the day of pairing or of the first meeting`() throws {
         let calendar = Calendar("2026-11-21")
-        let store = try TrustStore(file: nil, today: calendar.today)
+        let store = TrustStore(today: calendar.today)
         store.remember(ada, name: name("Ada"))
         calendar.turn(to: "2026-11-22")
         store.remember(ada, name: name("Ada"))
@@ -402,5 +403,12 @@ import Testing
         store.forget(.numbered(0))
         try store.save()
         #expect(try TrustStore(path: path).isPaired(stranger))
+    }
+}
+
+extension TrustStore {
+    /// Reads the file if it has changed and has settled, as the synchronizer does.
+    fileprivate func reload(ifStampIs earlier: ProtectedFile.Stamp?) throws -> ProtectedFile.Stamp? {
+        try #require(storage as? TrustFileStorage).reload(self, ifStampIs: earlier)
     }
 }

@@ -1,4 +1,5 @@
 import Glibc
+import NighCore
 
 /// A file that only its owner may change, such as the identity file or the trust store's file.
 ///

@@ -1,4 +1,5 @@
 import Glibc
+import NighCore
 import Synchronization
 
 /// The use of an identity by one session: the identity's own key, or a delegate of it if another session of the same
@@ -81,6 +82,11 @@ public final class IdentityUse: Sendable {
         held.place?.release()
         if let file = held.file { close(file) }
     }
+}
+
+extension IdentityUse: SessionLayer {
+    /// Ends the use. Another session may have the identity's own key.
+    public func sessionDidClose() { end() }
 }
 
 extension IdentityFile {

@@ -3,6 +3,7 @@ import NighTestKit
 import Testing
 
 @testable import NighCore
+@testable import NighSystem
 
 /// What is in an identity file. `ProtectedFileTests` has what holds for all such files.
 @Suite struct IdentityFileTests {

@@ -1,4 +1,5 @@
 import Dispatch
+import NighCore
 
 /// Keeps a trust store and its file in step, without blocking the loop. It reads and writes the file on a queue of its
 /// own, one operation at a time. A program may block all threads of Swift's concurrency runtime and of Dispatch's
@@ -9,16 +10,16 @@ import Dispatch
 /// may not exist yet, and a network file system does not report the writes of another host.
 ///
 /// `@unchecked Sendable`: touched on the session's loop only.
-final class TrustStoreSynchronizer: @unchecked Sendable {
+final class TrustFileSynchronizer: TrustSynchronizer, @unchecked Sendable {
     /// The pause between two checks of the file.
     static let checkInterval = Moment.Span.milliseconds(400)
     /// How long a changed file must stay as it is before it is read.
     static let settlingTime = Moment.Span.milliseconds(100)
 
     private let store: TrustStore
+    private let storage: TrustFileStorage
     private let queue = DispatchQueue(label: "trust store")
     private let loop: any EventLoop
-    private let changed: @Sendable () -> Void
     private let failed: @Sendable (NighError) -> Void
     private let becameIdle: @Sendable () -> Void
     /// Whether a read or a write is under way.
@@ -30,50 +31,38 @@ final class TrustStoreSynchronizer: @unchecked Sendable {
     private var nextCheck: LoopTimer?
     /// Why the last check failed. The same reason is not reported twice in a row.
     private var lastFailure: NighError?
-    private var observation: TrustObservation?
+    private var isFollowing = false
 
-    /// Creates a synchronizer, which does nothing before `start`.
-    ///
-    /// - Parameters:
-    ///   - changed: called on the loop after a pairing was made or removed, or a peer was forgotten, by this program or
-    ///     another.
-    ///   - failed: called on the loop with the error.
-    ///   - becameIdle: called on the loop once nothing is being read or written any more.
     init(
-        _ store: TrustStore, loop: any EventLoop, changed: @escaping @Sendable () -> Void,
+        _ store: TrustStore, _ storage: TrustFileStorage, loop: any EventLoop,
         failed: @escaping @Sendable (NighError) -> Void, becameIdle: @escaping @Sendable () -> Void
     ) {
         self.store = store
+        self.storage = storage
         self.loop = loop
-        self.changed = changed
         self.failed = failed
         self.becameIdle = becameIdle
     }
 
-    /// Starts to follow the store and its file, until `stop`.
     func start() {
-        observation = store.addObserver { [loop, changed] in loop.execute(changed) }
+        isFollowing = true
         // At once, because the file may have been changed after the store was opened.
         checkFile()
     }
 
-    /// Stops checking the file. Changes that are being saved are still saved.
     func stop() {
-        if let observation { store.removeObserver(observation) }
-        observation = nil
+        isFollowing = false
         if let nextCheck { loop.cancel(nextCheck) }
         nextCheck = nil
         mustCheck = false
     }
 
-    /// Writes the changes to the file.
     func save() {
         mustSave = true
         startNextOperation()
     }
 
     private func checkFile() {
-        guard store.hasFile else { return }
         nextCheck = nil
         mustCheck = true
         startNextOperation()
@@ -84,13 +73,13 @@ final class TrustStoreSynchronizer: @unchecked Sendable {
         isBusy = true
         let (saves, checks, earlier) = (mustSave, mustCheck, unsettled)
         (mustSave, mustCheck) = (false, false)
-        queue.async { [store, loop] in
-            let saveFailure = saves ? Self.failure { () throws(NighError) in try store.save() } : nil
+        queue.async { [store, storage, loop] in
+            let saveFailure = saves ? Self.failure { () throws(NighError) in try storage.save(store) } : nil
             var unsettled: ProtectedFile.Stamp?
             let checkFailure =
                 checks
                 ? Self.failure { () throws(NighError) in
-                    unsettled = try store.reload(ifStampIs: earlier)
+                    unsettled = try storage.reload(store, ifStampIs: earlier)
                 } : nil
             loop.execute { [unsettled] in
                 if let saveFailure { self.failed(saveFailure) }
@@ -112,7 +101,7 @@ final class TrustStoreSynchronizer: @unchecked Sendable {
     }
 
     private func fileChecked(_ unsettled: ProtectedFile.Stamp?, _ failure: NighError?) {
-        guard observation != nil else { return }
+        guard isFollowing else { return }
         self.unsettled = unsettled
         if let failure, failure != lastFailure { failed(failure) }
         // A file that may still change was not read.

@@ -1,4 +1,5 @@
 import Glibc
+import NighCore
 
 /// A session's place among the sessions that use an identity now: a locked file in the user's data folder.
 ///

@@ -1,3 +1,5 @@
+import NighCore
+
 /// The file with the display name that the user has chosen for this device. It lies beside
 /// the identity, and all programs use it.
 ///

@@ -1,4 +1,5 @@
 import Glibc
+import NighCore
 
 /// Why another user could put something else in the place of a file: a folder on the way to the file belongs to that
 /// user, or others may write to it.

@@ -1,3 +1,5 @@
+import NighCore
+
 /// The text form of a trust store: writes and parses it without touching a file.
 package enum TrustText {
     /// Why a text is not a valid trust store.

@@ -1,4 +1,5 @@
 import Glibc
+import NighCore
 
 /// Checks whether the system has enough descriptors or threads left.
 ///

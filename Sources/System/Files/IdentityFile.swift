@@ -1,3 +1,5 @@
+import NighCore
+
 /// The file that stores an identity, so that a program is the same peer each time it starts.
 ///
 /// The file contains the private key as PKCS#8 in PEM, without a password; only its owner may read it, and that

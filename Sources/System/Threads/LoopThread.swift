@@ -1,5 +1,5 @@
 import Glibc
-import Synchronization
+import NighCore
 
 /// The thread of an event loop: can be started, joined, and asked whether the caller runs on it.
 ///
@@ -10,7 +10,8 @@ import Synchronization
 /// `isJoinedOrDetached`, and the rest is atomic.
 package final class LoopThread: @unchecked Sendable {
     private var thread = pthread_t()
-    private let number = Atomic<UInt>(0)
+    /// Tells whether a caller runs on this thread.
+    package let mark = ThreadMark()
     private let lock = Lock()
     private let ended = Condition()
     private var hasEnded = false
@@ -30,9 +31,9 @@ package final class LoopThread: @unchecked Sendable {
         let body = Unmanaged.passRetained(
             Body { [self] in
                 Self.blockSignals()
-                number.store(UInt(pthread_self()), ordering: .relaxed)
+                mark.begin()
                 run()
-                number.store(0, ordering: .relaxed)
+                mark.end()
                 end()
             })
         let status = pthread_create(
@@ -68,7 +69,7 @@ package final class LoopThread: @unchecked Sendable {
 
     /// Whether the caller runs on this thread.
     @inline(__always)
-    package var isCurrent: Bool { number.load(ordering: .relaxed) == UInt(pthread_self()) }
+    package var isCurrent: Bool { mark.isCurrent }
 
     /// Waits until the thread has ended. Several threads may wait at once. Called on the thread itself, it
     /// does not wait, and detaches the thread.
@@ -98,36 +99,5 @@ package final class LoopThread: @unchecked Sendable {
             sigdelset(&signals, fault)
         }
         pthread_sigmask(SIG_BLOCK, &signals, nil)
-    }
-}
-
-/// An event loop with one thread of its own from beginning to end. A session compares that thread itself: asking the
-/// loop would take a tenth of the time of a small message.
-package protocol ThreadedEventLoop: EventLoop {
-    /// The thread.
-    var thread: LoopThread { get }
-}
-
-/// One piece of work for an event loop.
-///
-/// A closure is stored in this enum and not directly in a generic container, because the
-/// container would wrap it, which allocates.
-package enum LoopWork {
-    /// Work from `EventLoop.execute`.
-    case closure(@Sendable () -> Void)
-    /// The next part of a task that is isolated to an actor of the loop.
-    case job(UnownedJob)
-    /// The next part of a task that prefers the loop and is isolated to no actor. If it ran as an actor's, every call
-    /// of an async function would queue it again.
-    case unisolatedJob(UnownedJob)
-
-    /// Runs the work. Called on the loop.
-    @inline(__always)
-    package func run(on serial: UnownedSerialExecutor, _ tasks: UnownedTaskExecutor) {
-        switch self {
-        case .closure(let run): run()
-        case .job(let job): job.runSynchronously(isolatedTo: serial, taskExecutor: tasks)
-        case .unisolatedJob(let job): job.runSynchronously(on: tasks)
-        }
     }
 }

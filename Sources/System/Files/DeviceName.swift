@@ -1,4 +1,5 @@
 import Glibc
+import NighCore
 
 extension DisplayName {
     /// Returns the name of this device: its host name up to the first dot. If the host name is empty

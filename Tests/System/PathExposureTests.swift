@@ -3,6 +3,7 @@ import NighTestKit
 import Testing
 
 @testable import NighCore
+@testable import NighSystem
 
 /// Tests on which paths another user could replace a file. User 1000 asks.
 @Suite struct PathExposureTests {

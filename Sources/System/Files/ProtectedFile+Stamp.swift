@@ -1,4 +1,5 @@
 import Glibc
+import NighCore
 
 extension ProtectedFile {
     /// Identifies a version of the file's content without reading it.

@@ -3,6 +3,7 @@ import NighTestKit
 import Testing
 
 @testable import NighCore
+@testable import NighSystem
 
 /// Tests which key each of several sessions of one identity uses.
 @Suite struct IdentityUseTests {

@@ -3,6 +3,7 @@ import NighTestKit
 import Testing
 
 @testable import NighCore
+@testable import NighSystem
 
 /// Which files are read and written, whatever is in them. Identity, name and known peers are all kept in such files.
 @Suite struct ProtectedFileTests {

@@ -1,4 +1,5 @@
 import Glibc
+import NighCore
 
 /// Lets threads wait until something that a `Lock` guards has changed.
 ///

@@ -4,9 +4,10 @@ import NighTestKit
 import Testing
 
 @testable import NighCore
+@testable import NighSystem
 
 /// Tests a trust store in a file, under sessions on a real loop.
-@Suite struct TrustStoreSynchronizerTests {
+@Suite struct TrustFileSynchronizerTests {
     /// Everything that a session was told, for a task that waits for some of it.
     private final class Listener: Sendable {
         let session: Session
@@ -138,7 +139,7 @@ import Testing
     }
 
     @Test func `A change of the file is read within a second`() {
-        #expect(TrustStoreSynchronizer.checkInterval + TrustStoreSynchronizer.settlingTime < .seconds(1))
+        #expect(TrustFileSynchronizer.checkInterval + TrustFileSynchronizer.settlingTime < .seconds(1))
     }
 
     @Test(.timeLimit(.minutes(15)))
@@ -182,11 +183,12 @@ import Testing
     }
 
     @Test func `A store is busy from the moment that it is to be saved until it is`() async throws {
-        let store = try TrustStore(path: path)
+        let storage = TrustFileStorage(TrustFile(path: path))
+        let store = TrustStore(in: storage)
         store.pair(Identity.ephemeral(seed: 9).peerID, name: DisplayName(fitting: "Lynx"))
         let (idle, continuation) = AsyncStream<Void>.makeStream()
-        let synchronizer = TrustStoreSynchronizer(
-            store, loop: place.loop, changed: {}, failed: { Issue.record("\($0)") },
+        let synchronizer = TrustFileSynchronizer(
+            store, storage, loop: place.loop, failed: { Issue.record("\($0)") },
             becameIdle: { continuation.yield() })
         let isBusy = await withCheckedContinuation { answer in
             place.loop.execute {
