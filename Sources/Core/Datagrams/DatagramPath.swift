@@ -133,7 +133,7 @@ package final class DatagramPath {
     }
 
     /// Whether the other side's offer has come.
-    var isAccepted: Bool { phase != .waitingForOffer }
+    package var isAccepted: Bool { phase != .waitingForOffer }
 
     /// The length of the longest packet that was answered.
     var longestPacket: Int { sizes.longest }
@@ -265,7 +265,7 @@ package final class DatagramPath {
     }
 
     /// Counts a packet of the output that did not leave.
-    func noteUnsent(_ outcome: DatagramOutcome) {
+    package func noteUnsent(_ outcome: DatagramOutcome) {
         switch outcome {
         case .sent: break
         case .dropped: statistics.droppedByRoom &+= 1
@@ -278,7 +278,7 @@ package final class DatagramPath {
     /// Sends a ping, as soon as the path is open. `takePingResults` returns its result.
     ///
     /// - Parameter waitsIfBlocked: whether it waits for a path that is blocked to open after all.
-    func send(_ ping: PacketPings.Request, waitsIfBlocked: Bool = false, now: Moment) {
+    package func send(_ ping: PacketPings.Request, waitsIfBlocked: Bool = false, now: Moment) {
         pings.add(ping, token: generator.next(), now: now)
         switch phase {
         case .open: sendPings(now: now)
@@ -297,7 +297,7 @@ package final class DatagramPath {
     }
 
     /// Returns the results of pings since the last call.
-    func takePingResults() -> [PacketPings.Result] { pings.takeResults() }
+    package func takePingResults() -> [PacketPings.Result] { pings.takeResults() }
 
     /// Forgets all pings, and returns their requests.
     func abandonPings() -> [PacketPings.Request] { pings.abandon() }

@@ -2,9 +2,9 @@
 ///
 /// A ping that is wanted before the path is open waits until that is decided. No packet is sent twice, so a lost ping
 /// stays lost.
-struct PacketPings {
+package struct PacketPings {
     /// Why a ping has no answer.
-    enum Failure: Error, Equatable {
+    package enum Failure: Error, Equatable {
         /// None came in time.
         case lost
         /// Packets do not pass, or the other side does not say where it takes any.
@@ -12,17 +12,22 @@ struct PacketPings {
     }
 
     /// A ping that was asked for.
-    struct Request {
+    package struct Request {
         /// The number under which its result is returned.
         let call: UInt64
         /// The number of bytes that make its packet longer than a bare ping, as far as the path carries them.
         let padding: Int
+
+        package init(call: UInt64, padding: Int) {
+            self.call = call
+            self.padding = padding
+        }
     }
 
     /// The round trip of a ping, or the reason why it has none.
-    struct Result: Equatable {
+    package struct Result: Equatable {
         let call: UInt64
-        let outcome: Swift.Result<Moment.Span, Failure>
+        package let outcome: Swift.Result<Moment.Span, Failure>
     }
 
     /// A ping to send.

@@ -40,7 +40,7 @@ extension LinkMachine {
     }
 
     /// Tells the other side where to send datagrams.
-    func send(_ offer: DatagramOffer) {
+    package func send(_ offer: DatagramOffer) {
         guard phase == .open else { return }
         control.write(.datagrams, offer)
     }

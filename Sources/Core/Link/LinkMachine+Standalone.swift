@@ -1,11 +1,13 @@
 extension LinkMachine {
-    /// Creates a plaintext link without a session, for tests and tools. An accepted link with an `expected` peer is one
-    /// of a guest.
+    /// Creates a link without a session, for tests and tools: in plaintext, or under TLS with `tls`. An accepted link
+    /// with an `expected` peer is one of a guest.
     package convenience init(
-        side: LinkSide, hello: Hello, timings: LinkTimings, expected: PeerID? = nil, now: Moment
+        side: LinkSide, hello: Hello, timings: LinkTimings, tls: TLSContext? = nil, expected: PeerID? = nil,
+        now: Moment
     ) {
         self.init(
-            side: side, settings: Settings(hello: hello, timings: timings, offer: .plaintext),
+            side: side,
+            settings: Settings(hello: hello, timings: timings, offer: tls.map { .tls($0) } ?? .plaintext),
             expected: expected, now: now)
     }
 }

@@ -13,9 +13,9 @@ package final class LinkMachine {
     @exclusivity(unchecked) package private(set) var phase = Phase.preface
     @exclusivity(unchecked) package private(set) var peerHello: Hello?
     /// The identity that the other side acts for, as it has proven. Nil until its hello has come, and in plaintext.
-    @exclusivity(unchecked) private(set) var provenIdentity: PeerID?
+    @exclusivity(unchecked) package private(set) var provenIdentity: PeerID?
     /// The version that both sides speak. Nil until the other side's hello has come.
-    @exclusivity(unchecked) private(set) var version: UInt8?
+    @exclusivity(unchecked) package private(set) var version: UInt8?
     @exclusivity(unchecked) private(set) var peerStanding = Standing()
     @exclusivity(unchecked) private(set) var end: LinkEnd?
     @exclusivity(unchecked) var statistics = LinkStatistics()
@@ -46,7 +46,7 @@ package final class LinkMachine {
     /// The pings that have no answer yet, in the order in which they were sent.
     @exclusivity(unchecked) var pingsSent: [SentPing] = []
     @exclusivity(unchecked) var nextAutomaticPing = LinkMachine.firstAutomaticPing
-    static let firstAutomaticPing: UInt64 = 1 << 63
+    package static let firstAutomaticPing: UInt64 = 1 << 63
 
     /// The events for an observer. Nil if there is no observer, which costs one check per batch of bytes.
     @exclusivity(unchecked) package private(set) var tap: LinkTap?
@@ -186,7 +186,7 @@ package final class LinkMachine {
     }
 
     /// The peer at the other end, as its key has proven. Nil before the handshake has ended, and always in plaintext.
-    var provenPeer: PeerID? { channel?.provenPeer }
+    package var provenPeer: PeerID? { channel?.provenPeer }
 
     /// Whether a ticket has shortened the handshake.
     package var wasResumed: Bool { channel?.wasResumed ?? false }
@@ -195,13 +195,13 @@ package final class LinkMachine {
     var ownHello: Hello { settings.hello }
 
     /// Whether both sides may send datagrams.
-    var hasDatagrams: Bool { offersDatagrams && peerHello?.hasDatagrams ?? false }
+    package var hasDatagrams: Bool { offersDatagrams && peerHello?.hasDatagrams ?? false }
 
     /// Whether this side may send datagrams.
     var offersDatagrams: Bool { settings.hello.hasDatagrams }
 
     /// Returns the ciphers of a datagram path, once both sides have made their offers.
-    func datagramCiphers(
+    package func datagramCiphers(
         ours: DatagramOffer, theirs: DatagramOffer
     ) -> (sealing: DatagramCipher, opening: DatagramCipher)? {
         channel?.datagramCiphers(of: side, ours: ours, theirs: theirs)

@@ -17,11 +17,8 @@ struct MutatedPackage {
     private static let mutated = ["Session", "Lanes", "Link", "Datagrams", "Wire", "Buffers"].map {
         "Sources/Core/\($0)/"
     }
-    /// Not mutated: two files that only check consistency and decide nothing, and one that no session uses. The tests
-    /// of `nigh doctor` cover the latter.
-    private static let exempt = [
-        "SessionMachine+Consistency.swift", "Session+Inspection.swift", "LinkProbe.swift",
-    ]
+    /// Not mutated, because they only check consistency and decide nothing.
+    private static let exempt = ["SessionMachine+Consistency.swift", "Session+Inspection.swift"]
     /// The programs that try a mutant.
     private static let roots = ["soak", "CoreTests"]
     /// The folder with the pages that tests compare with the code.

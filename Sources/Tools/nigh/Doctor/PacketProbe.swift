@@ -1,3 +1,5 @@
+import NighCore
+
 /// Tests whether datagrams pass between the ends of a link, in both directions. It belongs to a ``LinkProbe``, which
 /// exchanges the offers on the link. Loop only.
 final class PacketProbe: DatagramHandler {

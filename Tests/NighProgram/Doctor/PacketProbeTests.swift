@@ -1,10 +1,11 @@
+import NighCore
 import NighTestKit
 import Testing
 
-@testable import NighCore
+@testable import nigh
 
 /// A probe at each end of a link, with packets that a test carries in virtual time.
-@Suite("A probe for packets beside a link") struct PacketProbeTests {
+@Suite("A probe for datagrams") struct PacketProbeTests {
     /// Keeps what is sent until it is taken.
     private final class Port: DatagramPort {
         let place: [UInt8] = []

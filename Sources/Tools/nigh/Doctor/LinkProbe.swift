@@ -1,3 +1,5 @@
+import NighCore
+
 /// Tests one pipe to a peer stage by stage, without a session: prefaces, secure channel, hellos, version, some pings,
 /// datagrams, close.
 ///
@@ -6,25 +8,25 @@
 /// there. The probe keeps itself alive until it has reported its end.
 ///
 /// `@unchecked Sendable`: used on the loop only.
-package final class LinkProbe: PipeHandler, @unchecked Sendable {
+final class LinkProbe: PipeHandler, @unchecked Sendable {
     /// The settings of a probe.
-    package struct Plan: Sendable {
+    struct Plan: Sendable {
         /// The identity with which the probe calls. It should be a new one: if a session uses the same identity, the
         /// other side would think that this session has restarted.
-        package var identity: Identity
+        var identity: Identity
         /// The service and the name in the probe's hello.
-        package var service: ServiceName
-        package var name: DisplayName
-        package var isEncrypted = true
+        var service: ServiceName
+        var name: DisplayName
+        var isEncrypted = true
         /// The peer that must answer, if known.
-        package var expected: PeerID?
-        package var pings = 5
+        var expected: PeerID?
+        var pings = 5
         /// Whether the transport has datagrams.
-        package var triesPackets = false
+        var triesPackets = false
         /// The time limit for everything up to the hellos, and for each ping.
-        package var timeout = Duration.seconds(5)
+        var timeout = Duration.seconds(5)
 
-        package init(identity: Identity, service: ServiceName, name: DisplayName) {
+        init(identity: Identity, service: ServiceName, name: DisplayName) {
             self.identity = identity
             self.service = service
             self.name = name
@@ -32,7 +34,7 @@ package final class LinkProbe: PipeHandler, @unchecked Sendable {
     }
 
     /// The progress of a probe. Durations count from the opening of the pipe.
-    package enum Event: Sendable {
+    enum Event: Sendable {
         /// The other side has proven this key. Not reported without encryption.
         case secured(PeerID, after: Duration)
         /// The hellos are exchanged, and both sides speak `version`.
@@ -46,7 +48,7 @@ package final class LinkProbe: PipeHandler, @unchecked Sendable {
     }
 
     /// Whether datagrams pass.
-    package enum PacketOutcome: Equatable, Sendable {
+    enum PacketOutcome: Equatable, Sendable {
         /// They pass in both directions. This is the round trip of one.
         case passed(Duration)
         /// Both sides have packets, but none comes back.
@@ -56,13 +58,13 @@ package final class LinkProbe: PipeHandler, @unchecked Sendable {
     }
 
     /// The other side, as its hello describes it.
-    package struct Greeting: Sendable {
-        package let peer: PeerID
+    struct Greeting: Sendable {
+        let peer: PeerID
         /// The identity that the peer acts for, as it has proven; the peer itself without encryption.
-        package let identity: PeerID
-        package let name: DisplayName
-        package let service: ServiceName
-        package let version: UInt8
+        let identity: PeerID
+        let name: DisplayName
+        let service: ServiceName
+        let version: UInt8
     }
 
     private let pipe: any Pipe
@@ -88,7 +90,7 @@ package final class LinkProbe: PipeHandler, @unchecked Sendable {
     /// Starts a probe on `pipe`, which a transport with the scheme `scheme` has just opened.
     /// Fails if the identity cannot be used.
     @discardableResult
-    package init(
+    init(
         _ pipe: any Pipe, over scheme: String, _ plan: Plan, on loop: any EventLoop,
         report: @escaping (Event) -> Void
     ) throws(NighError) {
@@ -104,10 +106,9 @@ package final class LinkProbe: PipeHandler, @unchecked Sendable {
             peer: plan.identity.peerID, incarnation: .random(in: .min ... .max), service: plan.service,
             name: plan.name, maximumFrame: Hello.leastMaximumFrame, maximumMessage: Hello.leastMaximumFrame)
         hello.hasDatagrams = plan.triesPackets
-        let offer: SecureChannelOffer = plan.isEncrypted ? .tls(try TLSContext(plan.identity)) : .plaintext
         machine = LinkMachine(
-            side: .dialling,
-            settings: .init(hello: hello, timings: timings, offer: offer), expected: plan.expected,
+            side: .dialling, hello: hello, timings: timings,
+            tls: plan.isEncrypted ? try TLSContext(plan.identity) : nil, expected: plan.expected,
             now: openedAt)
         selfReference = self
         pipe.start(handler: self)
@@ -115,7 +116,7 @@ package final class LinkProbe: PipeHandler, @unchecked Sendable {
     }
 
     /// Stops the probe. Nothing more is reported.
-    package func stop() {
+    func stop() {
         guard !isOver else { return }
         cleanUp()
         pipe.close(.now)
@@ -123,20 +124,20 @@ package final class LinkProbe: PipeHandler, @unchecked Sendable {
 
     // MARK: The pipe
 
-    package func pipe(_ pipe: any Pipe, received bytes: ByteSlice) {
+    func pipe(_ pipe: any Pipe, received bytes: ByteSlice) {
         guard !isOver else { return }
         notePhase()
         machine.receive(bytes, now: loop.now)
         proceed()
     }
 
-    package func pipeBecameWritable(_ pipe: any Pipe) { proceed() }
+    func pipeBecameWritable(_ pipe: any Pipe) { proceed() }
 
-    package func pipeEnded(_ pipe: any Pipe) { pipeIsOver(.linkLost) }
+    func pipeEnded(_ pipe: any Pipe) { pipeIsOver(.linkLost) }
 
-    package func pipeClosed(_ pipe: any Pipe, error: NighError?) { pipeIsOver(error?.cause ?? .linkLost) }
+    func pipeClosed(_ pipe: any Pipe, error: NighError?) { pipeIsOver(error?.cause ?? .linkLost) }
 
-    package func pipeDrained(_ pipe: any Pipe) {}
+    func pipeDrained(_ pipe: any Pipe) {}
 
     private func pipeIsOver(_ cause: NighError.Cause) {
         guard !isOver else { return }
