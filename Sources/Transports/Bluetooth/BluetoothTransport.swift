@@ -31,7 +31,7 @@ public final class BluetoothTransport: @unchecked Sendable {
         let bluez: BlueZ
         let search: PeerSearch
         let listening: RetryingListener<RFCOMMListener>
-        let dialler: Dialler
+        let dialler: ChannelDialler
         let registration: ProfileRegistration
         let discoverability: Discoverability
         let retention: DeviceRetention
@@ -77,7 +77,7 @@ public final class BluetoothTransport: @unchecked Sendable {
             } close: {
                 $0.close()
             },
-            dialler: Dialler(
+            dialler: ChannelDialler(
                 bluez, search, on: loop,
                 service: { [weak self] in self?.browsed ?? self?.advertisement?.service },
                 ended: { [weak self] in self?.dialEnded($0, $1) }),

@@ -6,7 +6,7 @@ import NighUV
 /// connection is still being closed, or keys that one side has forgotten.
 ///
 /// `@unchecked Sendable`: confined to its loop.
-final class Dialler: @unchecked Sendable {
+final class ChannelDialler: @unchecked Sendable {
     /// The pause before a dial is retried after a temporary failure; it doubles each time.
     private static let firstRetry = Moment.Span.milliseconds(50)
     /// The same pause while this machine's own kernel still has to close the last connection. It is shorter, because

@@ -5,7 +5,7 @@ import NighUV
 /// Loop only.
 ///
 /// `@unchecked Sendable`: confined to its loop.
-final class Dialler: @unchecked Sendable {
+final class TCPDialler: @unchecked Sendable {
     /// A connection, and the peer that it was meant to reach if that was one that was found.
     typealias Opened = (connection: TCPConnection, peer: PeerID?)
 
