@@ -22,9 +22,9 @@ final class BrokerPipes {
         var pipes = 1_024
     }
 
-    /// Where the packets of a pipe go: the place and token of its other end.
+    /// Where the packets of a pipe go: the reply address and token of its other end.
     struct FarEnd: Hashable {
-        let place: BrokerPlace
+        let replyAddress: BrokerReplyAddress
         let token: String
     }
 
@@ -88,8 +88,8 @@ final class BrokerPipes {
             theirWindow: Int(min(end.window, UInt32(sizes.window))), at: loop.now)
         let pipe = SequencedPipe(
             stream, number: number, from: local, to: remote, scheme: scheme, on: loop, channel: self)
-        let far = FarEnd(place: end.place, token: end.token)
-        let subject = subjects.at(far.place, far.token)
+        let far = FarEnd(replyAddress: end.replyAddress, token: end.token)
+        let subject = subjects.at(far.replyAddress, far.token)
         pipes[number] = OpenPipe(pipe: pipe, far: far, subject: subject, answer: answer)
         if let answer {
             inbound[far] = number
@@ -100,7 +100,8 @@ final class BrokerPipes {
 
     /// Answers a repeated request. Returns false if it is a new one.
     func answerAgain(_ end: BrokerMessage.PipeEnd) -> Bool {
-        guard let number = inbound[FarEnd(place: end.place, token: end.token)], let open = pipes[number]
+        guard let number = inbound[FarEnd(replyAddress: end.replyAddress, token: end.token)],
+            let open = pipes[number]
         else {
             return false
         }
@@ -111,11 +112,11 @@ final class BrokerPipes {
     /// Gives up the other end of a pipe of which this side has no end, unless it has.
     func decline(_ end: BrokerMessage.PipeEnd, _ number: UInt64) {
         guard pipes[number] == nil else { return }
-        abort(FarEnd(place: end.place, token: end.token))
+        abort(FarEnd(replyAddress: end.replyAddress, token: end.token))
     }
 
     private func abort(_ far: FarEnd) {
-        broker.publish(SequencedStream.abort, to: subjects.at(far.place, far.token), answers: nil)
+        broker.publish(SequencedStream.abort, to: subjects.at(far.replyAddress, far.token), answers: nil)
     }
 
     /// Delivers a packet to the pipe with that number, if there is one.

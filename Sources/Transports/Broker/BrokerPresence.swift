@@ -43,7 +43,7 @@ struct BrokerPresence {
         /// Announces this session to all.
         case announce(again: Duration)
         /// Announces this session to one that has asked.
-        case answer(BrokerPlace, again: Duration)
+        case answer(BrokerReplyAddress, again: Duration)
         /// Asks one session whether it is there.
         case ask(BrokerAddress)
     }
@@ -61,7 +61,7 @@ struct BrokerPresence {
     private var population = 0
     private var isAdvertising = false
     private var nextAnnouncement: Moment?
-    private var answers: [(place: BrokerPlace, at: Moment)] = []
+    private var answers: [(replyAddress: BrokerReplyAddress, at: Moment)] = []
     private var answerCredit = Self.answersPerSecond
     private var answerCreditSince: Moment
 
@@ -93,7 +93,7 @@ struct BrokerPresence {
     mutating func announceAgain(at now: Moment) { if isAdvertising { nextAnnouncement = now } }
 
     /// Notes that another session asks who is there.
-    mutating func asked(by place: BrokerPlace, at now: Moment) {
+    mutating func asked(by replyAddress: BrokerReplyAddress, at now: Moment) {
         if now - answerCreditSince >= .seconds(1) {
             answerCredit = Self.answersPerSecond
             answerCreditSince = now
@@ -102,7 +102,7 @@ struct BrokerPresence {
         answerCredit -= 1
         let longest = min(Self.longestDelay.nanoseconds, Int64(population) * 2_000_000)
         let delay = Int64.random(in: 0...max(longest, 1), using: &random)
-        answers.append((place, now + Moment.Span(nanoseconds: delay)))
+        answers.append((replyAddress, now + Moment.Span(nanoseconds: delay)))
     }
 
     /// The pause until the next announcement, for as many sessions as are heard.
@@ -187,7 +187,9 @@ struct BrokerPresence {
             actions.append(.announce(again: Self.promised(next)))
         }
         let again = Self.promised(Moment.Span(nanoseconds: pause.nanoseconds / 4 * 5))
-        for answer in answers where answer.at <= now { actions.append(.answer(answer.place, again: again)) }
+        for answer in answers where answer.at <= now {
+            actions.append(.answer(answer.replyAddress, again: again))
+        }
         answers.removeAll { $0.at <= now }
         for address in dueSearches(at: now) { actions.append(.ask(address)) }
         return (actions, expired(at: now))

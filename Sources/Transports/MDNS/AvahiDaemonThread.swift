@@ -238,10 +238,10 @@ final class AvahiDaemonThread: @unchecked Sendable {
             AVAHI_LOOKUP_USE_MULTICAST,
             { _, interface, version, event, _, _, _, data, size, _, context in
                 guard let context else { return }
-                let place = RecordChange.Place(interface: interface, version: version)
+                let origin = RecordChange.Origin(interface: interface, version: version)
                 let watch = Unmanaged<Watch>.fromOpaque(context).takeUnretainedValue()
                 watch.thread.browserChanged(
-                    watch.number, place, event, UnsafeRawBufferPointer(start: data, count: size))
+                    watch.number, origin, event, UnsafeRawBufferPointer(start: data, count: size))
             }, Unmanaged.passUnretained(watch).toOpaque())
         guard watch.browser == nil else { return }
         watches[number] = nil
@@ -256,12 +256,13 @@ final class AvahiDaemonThread: @unchecked Sendable {
     }
 
     private func browserChanged(
-        _ number: UInt64, _ place: RecordChange.Place, _ event: AvahiBrowserEvent,
+        _ number: UInt64, _ origin: RecordChange.Origin, _ event: AvahiBrowserEvent,
         _ data: UnsafeRawBufferPointer
     ) {
         switch event {
         case AVAHI_BROWSER_NEW, AVAHI_BROWSER_REMOVE:
-            let change = RecordChange(isPresent: event == AVAHI_BROWSER_NEW, place: place, data: Array(data))
+            let change = RecordChange(
+                isPresent: event == AVAHI_BROWSER_NEW, origin: origin, data: Array(data))
             report(.changed(number, change))
         case AVAHI_BROWSER_FAILURE:
             callFailedInside { .watchFailed(number, $0.error($1, .browsing)) }
@@ -313,7 +314,7 @@ final class AvahiDaemonThread: @unchecked Sendable {
         group = nil
     }
 
-    private func add(_ record: Publication.Record) -> Int32 {
+    private func add(_ record: Publication.ResourceRecord) -> Int32 {
         guard let library, let group else { return 0 }
         return record.data.withUnsafeBytes {
             library.entry_group_add_record(

@@ -64,17 +64,17 @@ package protocol DiscoveryBackendEvents: AnyObject {
 package struct RecordChange: Hashable, Sendable {
     package var isPresent: Bool
     /// Where it was received: the same record is reported once for each interface and each IP version.
-    package var place: Place
+    package var origin: Origin
     /// The record's data in wire format, which are not trusted yet.
     package var data: [UInt8]
 
-    package init(isPresent: Bool, place: Place, data: [UInt8]) {
+    package init(isPresent: Bool, origin: Origin, data: [UInt8]) {
         self.isPresent = isPresent
-        self.place = place
+        self.origin = origin
         self.data = data
     }
 
-    package struct Place: Hashable, Sendable {
+    package struct Origin: Hashable, Sendable {
         package var interface: Int32
         /// Avahi's number of the IP version.
         package var version: Int32

@@ -29,7 +29,7 @@ package final class ServiceDirectory: @unchecked Sendable {
     static let restartInterval = Moment.Span.seconds(10)
     /// The most SRV records of an instance that are followed on an interface. An honest instance has one, and a second
     /// one for a moment after a change; others are forged.
-    package static let maximumPlaces = 4
+    package static let maximumEndpoints = 4
     /// The most TXT records of an instance that are reported on an interface.
     package static let maximumTexts = 4
     /// The most addresses of a host that are reported on an interface.
@@ -315,29 +315,29 @@ package final class ServiceDirectory: @unchecked Sendable {
     /// The service, if all its parts are known.
     private func whole(_ instance: Instance, on interface: Int32) -> DiscoveredService? {
         let services = services(of: instance, on: interface)
-        let places = services.compactMap { place(of: $0, on: interface) }
+        let endpoints = services.compactMap { endpoint(of: $0, on: interface) }
         let texts = instance.texts.newest(on: interface).takingFromBothEnds(Self.maximumTexts)
             .compactMap(TextRecord.init(data:))
-        guard !places.isEmpty, !texts.isEmpty else { return nil }
+        guard !endpoints.isEmpty, !texts.isEmpty else { return nil }
         return DiscoveredService(
-            key: .init(name: instance.label, interface: UInt32(clamping: interface)), places: places,
+            key: .init(name: instance.label, interface: UInt32(clamping: interface)), endpoints: endpoints,
             texts: texts.map(\.entries), isOwn: services.allSatisfy(isOwn))
     }
 
     private func services(of instance: Instance, on interface: Int32) -> [ServiceRecord] {
-        instance.services.newest(on: interface).takingFromBothEnds(Self.maximumPlaces)
+        instance.services.newest(on: interface).takingFromBothEnds(Self.maximumEndpoints)
             .compactMap(ServiceRecord.init(data:))
     }
 
     /// Nil while no address of the host is known.
-    private func place(of service: ServiceRecord, on interface: Int32) -> DiscoveredService.Place? {
+    private func endpoint(of service: ServiceRecord, on interface: Int32) -> DiscoveredService.Endpoint? {
         let addresses = (hosts[service.host]?.addresses.newest(on: interface) ?? [])
             .compactMap { HostAddress(bytes: $0, interface: interface) }
             .filter { interface == loopback || !$0.isLoopback }
             .takingFromBothEnds(Self.maximumAddresses)
             .sorted { ($0.bytes.count, $0.bytes.description) < ($1.bytes.count, $1.bytes.description) }
         guard !addresses.isEmpty else { return nil }
-        return DiscoveredService.Place(
+        return DiscoveredService.Endpoint(
             host: service.host.description, port: service.port, addresses: addresses)
     }
 

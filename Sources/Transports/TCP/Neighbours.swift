@@ -11,7 +11,7 @@ package struct Neighbours {
         let advertisements: [PeerID: Advertisement]
         let order: UInt64
 
-        var ports: Set<UInt16> { Set(service.places.map(\.port)) }
+        var ports: Set<UInt16> { Set(service.endpoints.map(\.port)) }
     }
 
     private struct Peer {
@@ -67,8 +67,8 @@ package struct Neighbours {
     /// Returns the peers that are announced at that address.
     package func peers(at host: SocketAddress.Host) -> [PeerID] {
         let found = announcements.values.filter { announcement in
-            announcement.service.places.contains { place in
-                place.addresses.contains { SocketAddress($0, port: place.port).host == host }
+            announcement.service.endpoints.contains { endpoint in
+                endpoint.addresses.contains { SocketAddress($0, port: endpoint.port).host == host }
             }
         }
         return Set(found.flatMap(\.advertisements.keys)).sorted()
@@ -180,8 +180,8 @@ package struct Neighbours {
         let services = (peers[id]?.keys ?? []).compactMap { announcements[$0] }
             .sorted { $0.order > $1.order }.takingFromBothEnds(Self.announcementLimit).map(\.service)
         let turns = services.map { service in
-            service.places.map { place in
-                place.addresses.map { SocketAddress($0, port: place.port) }.inDialOrder.map { address in
+            service.endpoints.map { endpoint in
+                endpoint.addresses.map { SocketAddress($0, port: endpoint.port) }.inDialOrder.map { address in
                     let isBridge = ownHosts[address.host]?.contains(service.key.interface) == false
                     return (address: address, isBridge: isBridge)
                 }
