@@ -50,7 +50,7 @@ struct ChatCommand: Subcommand {
         return command
     }
 
-    func run(_ results: Results, _ interruption: Interruption) async throws -> ExitStatus {
+    func run(_ results: Results, _ stopRequest: StopRequest) async throws -> ExitStatus {
         let session = try CommandSession(
             self.session, role: .peer, accepting: [.chat, .join], isMesh: isMesh, results: results)
         let isAtTerminal =
@@ -62,7 +62,7 @@ struct ChatCommand: Subcommand {
         let interface: any ChatInterface
         do {
             if let peer {
-                first = try await interruption.cancelling { [timeout] in
+                first = try await stopRequest.cancelling { [timeout] in
                     try await session.connect(to: peer, for: .chat, .init(timeLimit: timeout))
                 }
             }
@@ -75,13 +75,13 @@ struct ChatCommand: Subcommand {
             interface = isAtTerminal ? try TerminalChatInterface() : PlainChatInterface()
         } catch {
             await session.close()
-            throw interruption.isRequested ? CancellationError() : error
+            throw stopRequest.isRequested ? CancellationError() : error
         }
         let room = ChatRoom(
             interface, over: session, on: ThreadEventLoop(), results, invitee: first?.id)
         relay.pass(to: room)
         await room.listen()
-        interruption.onRequest { room.leave() }
+        stopRequest.onRequest { room.leave() }
         let check = Task {
             if first == nil, let unusable = await session.unusableTransports() { room.fail(unusable) }
         }

@@ -239,7 +239,7 @@ actor ChatRoom {
     private func handle(_ event: SessionEvent) {
         switch event {
         case .invited(let invitation):
-            if Purpose(context: invitation.context) == .chat { expected.insert(invitation.peer.id) }
+            if InvitationPurpose(context: invitation.context) == .chat { expected.insert(invitation.peer.id) }
             invitation.accept()
         case .invitationEnded(let invitation, _): expected.remove(invitation.peer.id)
         case .peerFound(let peer): peerSeen(peer)
@@ -271,7 +271,8 @@ actor ChatRoom {
 
     /// Makes a connected peer a member if it belongs to the chat.
     private func connected(_ peer: Peer, isForChat: Bool) {
-        let isOfMesh = standings[peer.id]?.isInMesh == true && Purpose.chat.isAccepted(by: peer) == true
+        let isOfMesh =
+            standings[peer.id]?.isInMesh == true && InvitationPurpose.chat.isAccepted(by: peer) == true
         guard isForChat || isOfMesh else {
             others[peer.id] = peer
             return
@@ -283,7 +284,7 @@ actor ChatRoom {
     }
 
     private func peerSeen(_ peer: Peer) {
-        guard Purpose.chat.isAccepted(by: peer) == true, !peer.routes.isEmpty,
+        guard InvitationPurpose.chat.isAccepted(by: peer) == true, !peer.routes.isEmpty,
             seen.updateValue(peer, forKey: peer.id) == nil
         else { return }
         report("seen", peer, nil, "is nearby")

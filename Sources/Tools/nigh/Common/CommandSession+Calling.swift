@@ -30,7 +30,7 @@ extension CommandSession {
 
     /// Finds the peer that `choice` names and starts a conversation for `purpose`; see `call`.
     func connect(
-        to choice: PeerChoice, for purpose: Purpose, _ limits: CallLimits,
+        to choice: PeerChoice, for purpose: InvitationPurpose, _ limits: CallLimits,
         whenFailed: (@Sendable (NighError) -> Void)? = nil
     ) async throws -> Peer {
         try await call(choice, for: purpose, limits, whenFailed: whenFailed) { [self] target, timeout in
@@ -62,7 +62,7 @@ extension CommandSession {
     /// - Parameter whenFailed: receives each failure before the next attempt. Without it, the terminal shows the
     ///   failure.
     func call<Outcome: Sendable>(
-        _ choice: PeerChoice, for purpose: Purpose?, _ limits: CallLimits,
+        _ choice: PeerChoice, for purpose: InvitationPurpose?, _ limits: CallLimits,
         whenFailed: (@Sendable (NighError) -> Void)? = nil,
         _ attempt: @escaping @Sendable (CallTarget, _ timeout: Duration) async throws -> Outcome
     ) async throws -> Outcome {
@@ -139,7 +139,7 @@ extension CommandSession {
     }
 
     private func target(
-        _ choice: PeerChoice, for purpose: Purpose?, until deadline: Moment, isAnnounced: Bool
+        _ choice: PeerChoice, for purpose: InvitationPurpose?, until deadline: Moment, isAnnounced: Bool
     ) async throws -> CallTarget {
         switch choice {
         case .address(let address):

@@ -13,7 +13,7 @@ extension CommandSession {
     /// `@unchecked Sendable`: all mutable state is used on the loop only.
     final class PeerSearch: @unchecked Sendable {
         fileprivate let choice: PeerChoice
-        fileprivate let purpose: Purpose?
+        fileprivate let purpose: InvitationPurpose?
         /// Whether the command says that it searches.
         fileprivate let isAnnounced: Bool
         fileprivate var completion: ((Result<Peer, any Error>) -> Void)?
@@ -23,7 +23,7 @@ extension CommandSession {
         /// The peers that were meant but run something else, and were reported.
         fileprivate var reported: Set<PeerID> = []
 
-        fileprivate init(_ choice: PeerChoice, _ purpose: Purpose?, isAnnounced: Bool) {
+        fileprivate init(_ choice: PeerChoice, _ purpose: InvitationPurpose?, isAnnounced: Bool) {
             self.choice = choice
             self.purpose = purpose
             self.isAnnounced = isAnnounced
@@ -43,7 +43,8 @@ extension CommandSession {
     ///
     /// - Parameter isAnnounced: The command says that it searches, if that takes a while.
     func find(
-        _ choice: PeerChoice, for purpose: Purpose? = nil, until deadline: Moment, isAnnounced: Bool = true
+        _ choice: PeerChoice, for purpose: InvitationPurpose? = nil, until deadline: Moment,
+        isAnnounced: Bool = true
     ) async throws -> Peer {
         let search = PeerSearch(choice, purpose, isAnnounced: isAnnounced)
         return try await withTaskCancellationHandler {
@@ -104,7 +105,7 @@ extension CommandSession {
                 advice: "it \(purpose.mismatch(with: other))")
         }
         let others = seen.map { peer in
-            "\(peer.name) (\(peer.identity.short)\(Purpose.program(of: peer).map { ", runs \($0)" } ?? ""))"
+            "\(peer.name) (\(peer.identity.short)\(InvitationPurpose.program(of: peer).map { ", runs \($0)" } ?? ""))"
         }.sorted()
         let visible =
             others.isEmpty ? "no peer is visible" : "visible peers: \(others.joined(separator: ", "))"

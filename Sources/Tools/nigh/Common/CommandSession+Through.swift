@@ -47,7 +47,7 @@ extension CommandSession {
             self?.loop.execute { [weak self] in self?.lastThroughError = error }
         }
         return try await call(choice, for: nil, limits, whenFailed: note) { [self] target, timeout in
-            var purposes = await onLoop { Purpose.toJoin($0.peer(at: target)) }
+            var purposes = await onLoop { InvitationPurpose.toJoin($0.peer(at: target)) }
             while true {
                 let context = purposes.removeFirst().context
                 do throws(NighError) {

@@ -24,7 +24,7 @@ final class CommandSession: @unchecked Sendable {
     /// Who tells this session of others, and carries connections. Loop only.
     private let introductions: Introductions
     let options: SessionOptions
-    private let purposes: [Purpose]
+    private let purposes: [InvitationPurpose]
     private let acceptsAllInvitations: Bool
     let results: Results
     private let recorder: LinkRecorder?
@@ -65,7 +65,7 @@ final class CommandSession: @unchecked Sendable {
     ///   - isMesh: the session becomes connected to everybody to whom one of its peers is connected.
     ///   - asksForPaths: the session asks its peers what their conversations run over.
     init(
-        _ options: SessionOptions, role: SessionRole, accepting purposes: [Purpose] = [],
+        _ options: SessionOptions, role: SessionRole, accepting purposes: [InvitationPurpose] = [],
         acceptsAllInvitations: Bool = false, isMesh: Bool = false, asksForPaths: Bool = false,
         results: Results,
         adjust: (inout SessionConfiguration) -> Void = { _ in }
@@ -85,7 +85,7 @@ final class CommandSession: @unchecked Sendable {
         var configuration = SessionConfiguration(
             service: options.service, name: try options.name ?? .ofThisUser(), role: role)
         configuration.security = options.security
-        configuration.info = Purpose.info(accepting: purposes)
+        configuration.info = InvitationPurpose.info(accepting: purposes)
         adjust(&configuration)
         introductions = Introductions(
             identity.identity, of: configuration, isMesh: isMesh, relaying: options.relays,
@@ -195,9 +195,10 @@ final class CommandSession: @unchecked Sendable {
             // Others would wait for what nobody can reach.
             if error.stage == .advertising, !options.isVerbose { remark(error) }
         case .invited(let invitation):
-            let purpose = Purpose(context: invitation.context)
+            let purpose = InvitationPurpose(context: invitation.context)
             guard acceptsAllInvitations || purpose.map(purposes.contains) == true else {
-                return invitation.decline(because: Purpose.refusal(of: purpose, accepting: purposes))
+                return invitation.decline(
+                    because: InvitationPurpose.refusal(of: purpose, accepting: purposes))
             }
         default: break
         }
@@ -331,21 +332,21 @@ final class CommandSession: @unchecked Sendable {
     }
 
     /// Requests the end of the command once it turns out that no transport works. The task returns the errors then, and
-    /// nil otherwise. An interruption ends the task.
-    func stopIfUnusable(_ interruption: Interruption) -> Task<TransportsUnavailable?, Never> {
+    /// nil otherwise. A stop request ends the task.
+    func stopIfUnusable(_ stopRequest: StopRequest) -> Task<TransportsUnavailable?, Never> {
         let task = Task {
             let unusable = await unusableTransports()
-            if unusable != nil { interruption.request() }
+            if unusable != nil { stopRequest.request() }
             return unusable
         }
-        interruption.onRequest { task.cancel() }
+        stopRequest.onRequest { task.cancel() }
         return task
     }
 
     /// Waits until the command is interrupted, or it turns out that no transport works. Returns the errors then.
-    func waitForEnd(_ interruption: Interruption) async -> TransportsUnavailable? {
-        let unusable = stopIfUnusable(interruption)
-        await withCheckedContinuation { continuation in interruption.onRequest { continuation.resume() } }
+    func waitForEnd(_ stopRequest: StopRequest) async -> TransportsUnavailable? {
+        let unusable = stopIfUnusable(stopRequest)
+        await withCheckedContinuation { continuation in stopRequest.onRequest { continuation.resume() } }
         return await unusable.value
     }
 

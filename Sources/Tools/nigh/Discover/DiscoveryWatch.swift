@@ -38,10 +38,10 @@ final class DiscoveryWatch: @unchecked Sendable {
     }
 
     /// Starts the session and watches for `timeout`, or until it is interrupted.
-    func run(for timeout: Duration?, _ interruption: Interruption) async -> Outcome {
+    func run(for timeout: Duration?, _ stopRequest: StopRequest) async -> Outcome {
         commandSession.start(onEvent: { [self] in handle($0) })
         commandSession.loop.execute { [self] in refresh() }
-        interruption.onRequest { [self] in commandSession.loop.execute { [self] in end() } }
+        stopRequest.onRequest { [self] in commandSession.loop.execute { [self] in end() } }
         await withCheckedContinuation { continuation in
             commandSession.loop.execute { [self] in
                 if hasEnded { return continuation.resume() }

@@ -49,10 +49,10 @@ actor FileSender {
     let plan: Plan
     let results: Results
     /// The place of this transfer's lines in the display.
-    let display: SendDisplay.Place
+    let display: SendDisplay.TransferLines
     var target: Target
     /// What is written down of this transfer for `nigh transfers`.
-    private let record: SendRecord?
+    private let record: SavedTransfer?
 
     var peer: Peer?
     private var transfer: FileTransfer?
@@ -81,8 +81,8 @@ actor FileSender {
     private static let pauseAfterConversation = Moment.Span.milliseconds(250)
 
     init(
-        _ plan: Plan, _ files: FilesToSend, recordedIn record: SendRecord?, over session: CommandSession,
-        on thread: ThreadEventLoop, _ results: Results, display: SendDisplay.Place
+        _ plan: Plan, _ files: FilesToSend, recordedIn record: SavedTransfer?, over session: CommandSession,
+        on thread: ThreadEventLoop, _ results: Results, display: SendDisplay.TransferLines
     ) {
         self.plan = plan
         self.display = display
@@ -107,13 +107,13 @@ actor FileSender {
             if let error = error as? NighError, case .declined = error.cause, !error.isRetryable {
                 record?.remove()
             }
-            outcome.error = isInterrupted ? interruption : error
+            outcome.error = isInterrupted ? stopRequest : error
         }
         outcome.time = begunAt.map { (LoopThread.now - $0).duration } ?? .zero
         return outcome
     }
 
-    private var interruption: FileFailure {
+    private var stopRequest: FileFailure {
         // The receiver keeps nothing of what comes from a pipe.
         guard files.canBeRepeated, outcome.stored > 0 else { return FileFailure("interrupted", .cancelled) }
         return FileFailure(
@@ -171,7 +171,7 @@ actor FileSender {
         }
     }
 
-    /// Returns what a search for the receiver finds. It is cancelled by an interruption, and after `limit`.
+    /// Returns what a search for the receiver finds. It is cancelled by a stop request, and after `limit`.
     private func searching<Found: Sendable>(
         atMost limit: Duration? = nil, _ search: @escaping @Sendable () async throws -> Found
     ) async throws -> Found {

@@ -64,7 +64,7 @@ struct ReceiveCommand: Subcommand {
         return command
     }
 
-    func run(_ results: Results, _ interruption: Interruption) async throws -> ExitStatus {
+    func run(_ results: Results, _ stopRequest: StopRequest) async throws -> ExitStatus {
         let isToOutput = options.file == ReceiveOptions.standardOutput
         guard !isToOutput || results.isText else {
             throw UsageError(
@@ -111,7 +111,7 @@ struct ReceiveCommand: Subcommand {
                 visit?.handle(event)
             },
             onMessage: { _, origin in receiver.refuseMessages(of: origin.peer) })
-        interruption.onRequest { receiver.interrupt() }
+        stopRequest.onRequest { receiver.interrupt() }
         let visiting = visit.map { visit in
             Task {
                 do {
@@ -122,7 +122,7 @@ struct ReceiveCommand: Subcommand {
                 }
             }
         }
-        let unusable = session.stopIfUnusable(interruption)
+        let unusable = session.stopIfUnusable(stopRequest)
         let outcome = await receiver.run()
         visiting?.cancel()
         unusable.cancel()

@@ -46,7 +46,7 @@ struct PeersCommand: Subcommand {
     static let kind = Results.Kind("peer", plural: "peers")
     var kinds: [Results.Kind] { if case .show = action { [Self.kind] } else { [] } }
 
-    func run(_ results: Results, _ interruption: Interruption) async throws -> ExitStatus {
+    func run(_ results: Results, _ stopRequest: StopRequest) async throws -> ExitStatus {
         let store = try TrustStore.standard()
         switch action {
         case .show(onlyPaired: false): show(store.peers, ifNone: "No peer is known yet.", results)

@@ -89,7 +89,7 @@ struct InjectCommand: Subcommand {
         case interrupted
     }
 
-    func run(_ results: Results, _ interruption: Interruption) async throws -> ExitStatus {
+    func run(_ results: Results, _ stopRequest: StopRequest) async throws -> ExitStatus {
         let loop = try UVEventLoop.make()
         let registry = try plugins.registry(with: [listen.scheme, target.scheme], for: "--listen and --to")
         let listener = try registry.make(withoutDiscovery(listeningSpec))
@@ -99,7 +99,7 @@ struct InjectCommand: Subcommand {
             of: Occurrence.self, bufferingPolicy: .bufferingNewest(4_096))
         let relay = Relay(from: listener, through: dialler, to: target, on: loop) { source.yield(.relay($0)) }
         loop.execute { [service] in relay.start(service: service) }
-        interruption.onRequest { source.yield(.interrupted) }
+        stopRequest.onRequest { source.yield(.interrupted) }
         let typing = try TypedLines()
         try typing.start { line in if let line { source.yield(.typed(line)) } }
         defer { typing.stop() }

@@ -30,13 +30,13 @@ struct MapCommand: Subcommand {
     static let change = Results.Kind("change", plural: "changes")
     var kinds: [Results.Kind] { [Self.change] }
 
-    func run(_ results: Results, _ interruption: Interruption) async throws -> ExitStatus {
+    func run(_ results: Results, _ stopRequest: StopRequest) async throws -> ExitStatus {
         try plan.picture?.check()
         let commandSession = try CommandSession(
             session, role: .peer, acceptsAllInvitations: true, isMesh: true, asksForPaths: true,
             results: results)
         let watch = MapWatch(commandSession, results, plan)
-        let outcome = await watch.run(interruption)
+        let outcome = await watch.run(stopRequest)
         await commandSession.close()
         let text = PeerMapText(map: outcome.map)
         if !outcome.hasMetAnybody, let fault = outcome.fault { throw fault }

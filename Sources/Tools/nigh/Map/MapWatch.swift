@@ -62,9 +62,9 @@ final class MapWatch: @unchecked Sendable {
     }
 
     /// Watches until it is interrupted, or until the plan says so.
-    func run(_ interruption: Interruption) async -> Outcome {
+    func run(_ stopRequest: StopRequest) async -> Outcome {
         commandSession.start(onEvent: { [self] in handle($0) })
-        interruption.onRequest { [self] in loop.execute { [self] in end() } }
+        stopRequest.onRequest { [self] in loop.execute { [self] in end() } }
         await withCheckedContinuation { continuation in
             loop.execute { [self] in
                 if hasEnded { return continuation.resume() }
@@ -180,7 +180,7 @@ final class MapWatch: @unchecked Sendable {
         calledAt[candidate.id] = now
         let label = "\(candidate.name) (\(candidate.id.short))"
         commandSession.session.invite(
-            candidate.id, context: Purpose.toJoin(candidate)[0].context, timeout: Self.callTime
+            candidate.id, context: InvitationPurpose.toJoin(candidate)[0].context, timeout: Self.callTime
         ) { [self] result in
             called = nil
             if case .failure(let error) = result, !hasEnded { refused(candidate.id, "\(label): \(error)") }

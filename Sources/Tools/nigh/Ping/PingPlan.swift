@@ -4,7 +4,7 @@ import NighCore
 
 /// What `nigh ping` does once it has found the peer.
 struct PingPlan: Sendable {
-    /// The number of pings; nil means until an interruption.
+    /// The number of pings; nil means until a stop request.
     var count: Int?
     /// The time from one ping to the next. Zero means that the next one is sent as soon as the one before is answered.
     var interval: Duration

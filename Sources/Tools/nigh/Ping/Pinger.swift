@@ -210,7 +210,7 @@ final class Pinger: @unchecked Sendable {
         isRejoining = true
         calls.callStarted(along: addresses(of: peer), at: loop.now)
         let done: @Sendable (Result<PeerID, NighError>) -> Void = { [self] in rejoined($0) }
-        let context = Purpose.ping.context
+        let context = InvitationPurpose.ping.context
         // In a later turn: the session is still reporting the end of the previous conversation.
         loop.execute { [self] in
             if case .address(let address) = choice {

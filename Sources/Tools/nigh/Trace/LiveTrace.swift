@@ -9,7 +9,7 @@ import NighRecord
 struct LiveTrace: Sendable {
     let command: TraceCommand
     let results: Results
-    let interruption: Interruption
+    let stopRequest: StopRequest
 
     /// How long the peer is looked for and called.
     private static let callTimeout = Duration.seconds(30)
@@ -63,18 +63,18 @@ struct LiveTrace: Sendable {
         session.start(onEvent: { event in handle(event, session) })
         let (peer, duration) = (command.options.peer, command.options.duration)
         do {
-            try await interruption.cancelling {
+            try await stopRequest.cancelling {
                 if let peer {
                     _ = try await session.connect(to: peer, for: .ping, .init(timeLimit: Self.callTimeout))
                 }
                 if let duration { return try await Task.sleep(for: duration) }
                 if peer == nil, let unusable = await session.unusableTransports() { throw unusable }
-                // Only an interruption ends this.
+                // Only a stop request ends this.
                 while true { try await Task.sleep(for: .seconds(3_600)) }
             }
             return nil
         } catch {
-            return interruption.isRequested ? nil : error
+            return stopRequest.isRequested ? nil : error
         }
     }
 

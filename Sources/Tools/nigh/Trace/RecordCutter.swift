@@ -4,7 +4,7 @@ import NighCore
 /// which all is that a trace shows; the rest is counted.
 struct RecordCutter {
     /// A record, or its beginning.
-    struct Record {
+    struct RecordHead {
         let head: ByteSlice
         /// The number of bytes that the whole record has.
         let length: Int
@@ -19,9 +19,9 @@ struct RecordCutter {
     private var length: Int?
 
     /// Returns the records that end with these bytes.
-    mutating func append(_ bytes: ByteSlice) -> [Record] {
+    mutating func append(_ bytes: ByteSlice) -> [RecordHead] {
         bytes.withUnsafeBytes { bytes in
-            var records: [Record] = []
+            var records: [RecordHead] = []
             var position = 0
             while position < bytes.count {
                 let headerCount = StreamMessageParser.headerCount
@@ -34,7 +34,7 @@ struct RecordCutter {
                     length = head.reduce(0) { $0 << 8 | Int($1) }
                 }
                 if let length, count == headerCount + length {
-                    records.append(Record(head: ByteSlice(head[headerCount...]), length: length))
+                    records.append(RecordHead(head: ByteSlice(head[headerCount...]), length: length))
                     self = RecordCutter()
                 }
             }

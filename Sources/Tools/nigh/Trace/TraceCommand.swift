@@ -95,12 +95,12 @@ struct TraceCommand: Subcommand {
         return file == nil ? kinds + [LiveTrace.listeningKind] : kinds
     }
 
-    func run(_ results: Results, _ interruption: Interruption) async throws -> ExitStatus {
+    func run(_ results: Results, _ stopRequest: StopRequest) async throws -> ExitStatus {
         if file == nil {
-            return try await LiveTrace(command: self, results: results, interruption: interruption).run()
+            return try await LiveTrace(command: self, results: results, stopRequest: stopRequest).run()
         }
         let source = try RecordSource(
-            path: file ?? "-", follows: options.follows, isRequestedToEnd: { interruption.isRequested })
+            path: file ?? "-", follows: options.follows, isRequestedToEnd: { stopRequest.isRequested })
         if let capture = options.capture { return try write(source, to: capture, results) }
         let result = show(source, results)
         if let fault = result.fault, result.reader.startTime == nil { throw fault }

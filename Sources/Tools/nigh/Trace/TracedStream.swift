@@ -58,7 +58,7 @@ struct TracedStream {
     }
 
     /// Returns nil for a record of a later version.
-    private mutating func summary(of record: RecordCutter.Record) throws(WireError) -> StreamRecord? {
+    private mutating func summary(of record: RecordCutter.RecordHead) throws(WireError) -> StreamRecord? {
         switch content {
         case .calls: return try CallRecord(reading: record.head).map { summary(of: $0, record) }
         case .listing: return try ListingRecord(reading: record.head).map { StreamRecord($0) }
@@ -68,7 +68,7 @@ struct TracedStream {
         }
     }
 
-    private mutating func summary(of call: CallRecord, _ record: RecordCutter.Record) -> StreamRecord {
+    private mutating func summary(of call: CallRecord, _ record: RecordCutter.RecordHead) -> StreamRecord {
         var method: String?
         var content = 0
         switch call {

@@ -56,7 +56,7 @@ struct TransportsCommand: Subcommand {
         }
     }
 
-    func run(_ results: Results, _ interruption: Interruption) async throws -> ExitStatus {
+    func run(_ results: Results, _ stopRequest: StopRequest) async throws -> ExitStatus {
         let (subjects, refusals) = try subjects()
         let runners = subjects.map { subject in
             subject.transport.flatMap { transport in

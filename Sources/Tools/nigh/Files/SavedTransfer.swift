@@ -10,7 +10,7 @@ import Synchronization
 /// A record decides what is sent to whom. So it is not used if other users could have written it.
 ///
 /// `@unchecked Sendable`: only the thread of one `FileSender` uses a record, except for `forget`.
-final class SendRecord: @unchecked Sendable {
+final class SavedTransfer: @unchecked Sendable {
     /// The content of the file.
     private(set) var content: Content
     let id: String
@@ -154,7 +154,7 @@ final class SendRecord: @unchecked Sendable {
     }
 }
 
-extension SendRecord {
+extension SavedTransfer {
     /// The content of a record: lines of a name and a value.
     struct Content: Sendable {
         /// The peer that the files were offered to.
