@@ -2,9 +2,9 @@ import Glibc
 
 /// The headers of a shared library's file, read and compared before the loader relies on them.
 ///
-/// The loader maps what the headers name and follows it. If a file is cut off, or its headers are damaged, that ends
-/// the process. So all that the loader follows must lie within the file, and what is stated twice, for the loader and
-/// for linkers, must agree. What the headers lead to (code, relocations, symbols) is not checked.
+/// The loader maps the parts that the headers name and follows their pointers. If a file is cut off, or its headers are
+/// damaged, that ends the process. So all that the loader follows must lie within the file, and what is stated twice,
+/// for the loader and for linkers, must agree. The code, relocations and symbols are not checked.
 struct LibraryHeaders {
     /// Why a file is not loaded, in words.
     struct Flaw: Error {
@@ -106,7 +106,7 @@ struct LibraryHeaders {
         return overflow ? nil : end
     }
 
-    // MARK: What must hold
+    // MARK: The checks
 
     /// Fails if the loader would follow something that leads nowhere.
     func check() throws(Flaw) {
@@ -226,8 +226,8 @@ struct LibraryHeaders {
         else { throw Self.disagreement }
     }
 
-    /// Checks that what becomes read-only once it is loaded ends where a section ends. The first three entries of the
-    /// table that is filled in as functions are called belong to it.
+    /// Checks that the part that becomes read-only after loading ends where a section ends. The first three entries of
+    /// the table that is filled in as functions are called belong to it.
     private func checkReadOnly() throws(Flaw) {
         let page = UInt64(getpagesize())
         for part in segments where part.p_type == UInt32(PT_GNU_RELRO) {

@@ -43,8 +43,8 @@ public struct PluginCatalog: Sendable {
     }
 
     /// Returns all named plugins, and of the others those for `schemes`, except for schemes that `registry` has. It
-    /// loads what is not loaded yet, so it reads the disk. Fails if one of the plugins is refused, if two have the same
-    /// scheme, if a named one has a scheme that `registry` has, and for a scheme that is found nowhere.
+    /// loads those that are not loaded yet, so it reads the disk. Fails if one of the plugins is refused, if two have
+    /// the same scheme, if a named one has a scheme that `registry` has, and for a scheme that is found nowhere.
     public func plugins(
         for schemes: [String], beside registry: TransportRegistry
     ) throws(NighError) -> [LoadedPlugin] {

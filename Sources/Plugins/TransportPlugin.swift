@@ -1,8 +1,7 @@
 @_exported import CNighPlugin
 import NighCore
 
-/// What a plugin is made with. A plugin is a shared library, built separately from the program, that contains a
-/// transport.
+/// Makes a plugin. A plugin is a shared library, built separately from the program, that contains a transport.
 ///
 /// A plugin exports one C function. This is all of it:
 ///
@@ -25,7 +24,7 @@ public enum TransportPlugin {
     /// - Parameters:
     ///   - scheme: The transport's scheme, the same as in its registry entry and in every transport that it makes.
     ///   - version: The plugin's own version, in any form.
-    ///   - capabilities: What the transport offers and costs; see `TransportCapabilities.init(_:)`.
+    ///   - capabilities: The capabilities and costs of the transport; see `TransportCapabilities.init(_:)`.
     ///   - makeEntry: Returns the transport, by `offer`. Called at most once, after the program has found that the two
     ///     fit.
     @_alwaysEmitIntoClient  // Otherwise it would state the program's own toolchain and Nigh, and always fit.

@@ -1,4 +1,4 @@
-/// What a shell offers to complete a value.
+/// The completions that a shell offers for a value.
 public enum Candidates: Hashable, Sendable {
     /// Nothing: only a person knows the value.
     case none

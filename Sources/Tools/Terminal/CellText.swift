@@ -70,7 +70,7 @@ public struct CellText: Hashable, Sendable {
         return end
     }
 
-    /// Returns what is shown of one character.
+    /// Returns the visible form of one character.
     static func piece(_ character: Character) -> Piece {
         if let ascii = character.asciiValue, 0x20...0x7E ~= ascii {
             return Piece(character: character, columns: 1)
@@ -96,7 +96,7 @@ public struct CellText: Hashable, Sendable {
             }
         }
         let text = String(shown)
-        // The rest may have been one character only because of what was left out.
+        // Without the scalars that were left out, the rest may no longer be one character.
         guard let first = text.first, text.index(after: text.startIndex) == text.endIndex else {
             return text.first.map(piece) ?? replacement
         }

@@ -2,8 +2,8 @@ import NighCore
 
 /// A message of a session, besides the packets of its pipes.
 ///
-/// Anybody with access to the broker may publish anything, so a message is a hint: who is at the other end of a pipe is
-/// proven by the handshake on it.
+/// Anybody with access to the broker may publish anything, so a message is a hint: the handshake on a pipe proves the
+/// peer at its other end.
 enum BrokerMessage: Hashable {
     /// A session advertises, and announces so again within this time.
     case here(BrokerAddress, again: Duration, Advertisement)

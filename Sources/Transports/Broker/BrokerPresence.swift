@@ -4,7 +4,7 @@ import NighCore
 ///
 /// A session announces itself when it begins, when something changes, and from time to time, so that others drop those
 /// that have died. It says when it will do so again at the latest. The more sessions there are, the longer the pauses:
-/// together they make at most 50 announcements a second. A session that begins to browse asks who is there, and is
+/// together they make at most 50 announcements a second. A session that begins to browse asks for announcements, and is
 /// answered directly, which costs the others nothing.
 ///
 /// A session that the broker does not find counts as gone. It may still be connected to a server that the other servers
@@ -16,7 +16,7 @@ struct BrokerPresence {
     static let shortestPause = Moment.Span.seconds(30)
     /// How many sessions are remembered. Beyond it, new ones are counted but not reported.
     static let knownLimit = 1_024
-    /// The answers that this session gives in a second, at most, to those who ask who is there.
+    /// The most answers that this session gives in a second to sessions that ask for announcements.
     static let answersPerSecond = 20
     /// The time over which the answers of all sessions to one question are spread, at most.
     private static let longestDelay = Moment.Span.seconds(2)
@@ -92,7 +92,7 @@ struct BrokerPresence {
     /// Announces this session again soon, because something has changed.
     mutating func announceAgain(at now: Moment) { if isAdvertising { nextAnnouncement = now } }
 
-    /// Notes that another session asks who is there.
+    /// Notes that another session asks for announcements.
     mutating func asked(by replyAddress: BrokerReplyAddress, at now: Moment) {
         if now - answerCreditSince >= .seconds(1) {
             answerCredit = Self.answersPerSecond
@@ -113,7 +113,7 @@ struct BrokerPresence {
 
     // MARK: Others
 
-    /// Notes an announcement, and returns what has changed.
+    /// Notes an announcement, and returns the changes.
     mutating func heard(
         _ advertisement: Advertisement, from address: BrokerAddress, again: Duration, at now: Moment
     ) -> SightingChange? {
@@ -178,7 +178,7 @@ struct BrokerPresence {
         ].compactMap(\.self).min()
     }
 
-    /// Returns what is due.
+    /// Returns the actions and losses that are due.
     mutating func due(at now: Moment) -> (actions: [Action], lost: [SightingChange]) {
         var actions: [Action] = []
         if let moment = nextAnnouncement, moment <= now {

@@ -2,8 +2,8 @@ import NighCore
 
 /// The subjects of a realm, under which its sessions publish.
 ///
-/// All begin with the realm and the version 1. What is for one session alone has its identity in front, so a broker can
-/// allow each user to subscribe to what is for that user's programs and for no others:
+/// All begin with the realm and the version 1. A subject for one session has its identity in front, so a broker can
+/// allow each user to subscribe to those of that user's programs and to no others:
 ///
 /// | subject | what is published there |
 /// | --- | --- |
@@ -33,7 +33,7 @@ struct BrokerSubjects {
         return UInt64(subject[start...], radix: 36) ?? 0
     }
 
-    /// Returns whether `text` has `count` tokens of 1 to 64 characters, none of which is a wildcard.
+    /// Returns whether `text` has `count` tokens of 1 to 64 characters, and no wildcard.
     static func isTokens(_ text: String, count: Int) -> Bool {
         let tokens = text.utf8.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false)
         return tokens.count == count

@@ -206,7 +206,7 @@ package final class BrokerTransport: @unchecked Sendable {
         publish(.here(ownAddress(service), again: again, advertisement), to: subject(service))
     }
 
-    /// Sets the timer for what presence does next.
+    /// Sets the timer for the next action of presence.
     private func watchTime() {
         guard let loop = running?.loop, let moment = presence?.nextMoment else { return }
         if let timer {
@@ -378,7 +378,7 @@ extension BrokerTransport: BrokerEvents {
 
     package func brokerHasRoom() { pipes.pump() }
 
-    /// Reports a failure as one of what the session wants from the broker, which is what it ends or hinders.
+    /// Reports a failure as one of the things that the session wants from the broker, because it ends or hinders them.
     package func brokerFailed(_ error: NighError) {
         guard let running else { return }
         if advertisement != nil {

@@ -183,7 +183,7 @@ final class AvahiDaemonThread: @unchecked Sendable {
     }
 
     /// A call has failed. If the daemon is gone, that concerns everything and not only this call: a moment before the
-    /// client finds out the same, it must not be taken for a fault of what was asked.
+    /// client finds out, it must not be taken for a fault of the request.
     private func callFailed(_ code: Int32, _ failure: (Int32) -> Event) {
         if AvahiProblem.isLossOfDaemon(code) {
             fail(AvahiProblem.disconnected)
@@ -192,7 +192,7 @@ final class AvahiDaemonThread: @unchecked Sendable {
         }
     }
 
-    /// The same, where the library is in the middle of a call.
+    /// Handles a failed call while the library is in the middle of another one.
     private func callFailedInside(_ failure: @escaping @Sendable (AvahiDaemonThread, Int32) -> Event) {
         guard let library, let client else { return }
         let code = library.client_errno(client)
@@ -217,7 +217,7 @@ final class AvahiDaemonThread: @unchecked Sendable {
         self.client = nil
         state = nil
         group = nil
-        // This also frees everything made with the client, and the daemon withdraws what was published.
+        // This also frees everything made with the client, and the daemon withdraws the publication.
         library.client_free(client)
         watches = [:]
     }

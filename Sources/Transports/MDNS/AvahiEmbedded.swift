@@ -298,7 +298,7 @@ final class AvahiEmbedded: DiscoveryBackend, @unchecked Sendable {
     func addressesChanged() {
         if isPublished { publishAddresses() }
         guard let timer else { return }
-        // The change may be what the stack has been waiting for.
+        // The stack may have been waiting for the change.
         loop.cancel(timer)
         self.timer = nil
         open()

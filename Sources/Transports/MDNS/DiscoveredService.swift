@@ -40,7 +40,7 @@ public struct ServiceRegistration: Hashable, Sendable {
 
 /// A service found on one network interface, with everything that is needed to reach it there.
 public struct DiscoveredService: Hashable, Sendable {
-    /// What identifies a service while the rest of it changes.
+    /// The part of a service that stays the same while the rest of it changes.
     public struct Key: Hashable, Sendable {
         /// The instance's label, which is unique on a network.
         public let name: String
@@ -85,8 +85,8 @@ public struct DiscoveredService: Hashable, Sendable {
     /// Where the service listens; never empty, with the newest endpoint first and the oldest next. There are several
     /// for a moment after a change, or while somebody forges records. Nothing here says which of them is true.
     public let endpoints: [Endpoint]
-    /// What the service says about itself; never empty. The order is the same, and so are the reasons for several
-    /// texts.
+    /// The entries of the service's TXT records; never empty. The order, and the reasons for several, are those of
+    /// `endpoints`.
     public let texts: [[TextEntry]]
     /// Whether this `ServiceDiscovery` publishes the service, and nobody else does.
     public let isOwn: Bool

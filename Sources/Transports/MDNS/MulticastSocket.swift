@@ -5,7 +5,7 @@ import NighUV
 ///
 /// Confined to the loop.
 final class MulticastSocket {
-    /// What the socket receives.
+    /// The messages that the socket receives.
     enum Role {
         /// Everything that is sent to the group on that interface, including by this host. The socket is bound to the
         /// group's address, and not only to the port, so it takes nothing away from other mDNS programs on this host.

@@ -1,6 +1,6 @@
 /// All that is known about one question: for each interface, the data of the valid records, the newest last.
 ///
-/// The same record is received over IPv4 and over IPv6, and a changed record arrives before the old one is withdrawn.
+/// Each record is received over IPv4 and over IPv6, and a changed record arrives before the old one is withdrawn.
 package struct RecordSet {
     /// The most records per interface. No honest answer has more: 32 addresses, received over IPv4 and IPv6.
     package static let maximumPerInterface = 64

@@ -3,15 +3,15 @@ import NighCore
 /// Finds the instances of a service type: follows the type's PTR records to each instance's SRV and TXT records, and
 /// from there to the host's A and AAAA records. Reports the resulting services, per interface.
 ///
-/// It does no I/O: a backend answers questions, and a loop keeps the time. What arrives is not trusted; what cannot be
-/// parsed is counted and left out.
+/// It does no I/O: a backend answers questions, and a loop keeps the time. Records are not trusted; those that cannot
+/// be parsed are counted and left out.
 ///
-/// A change of the backend is not a change of the network. What was reported stays so for a while, until the new
-/// backend has confirmed it or has had the time to.
+/// A change of the backend is not a change of the network. Reported services stay so for a while, until the new backend
+/// has confirmed it or has had the time to.
 ///
 /// `@unchecked Sendable`: confined to the loop.
 package final class ServiceDirectory: @unchecked Sendable {
-    /// Counts what was left out, by reason. The counts only grow.
+    /// Counts the records that were left out, by reason. The counts only grow.
     package struct Counters: Hashable {
         /// Malformed records.
         package var malformed = 0
@@ -21,7 +21,7 @@ package final class ServiceDirectory: @unchecked Sendable {
 
     /// How long an instance may lack its SRV, TXT or address records before it counts as lost; they arrive one by one.
     static let incompleteTimeout = Moment.Span.seconds(3)
-    /// How long a backend that has just come up has to confirm what another one reported.
+    /// How long a backend that has just come up has to confirm the reports of another one.
     static let confirmation = Moment.Span.seconds(5)
     /// How long reported services are kept without a backend.
     static let retentionTime = Moment.Span.seconds(30)
@@ -278,7 +278,7 @@ package final class ServiceDirectory: @unchecked Sendable {
 
     // MARK: Combining records
 
-    /// Combines what arrives in one packet once, in the next turn of the loop.
+    /// Combines the records of one packet once, in the next turn of the loop.
     private func refreshSoon(_ name: DomainName) {
         if stale.isEmpty { loop.execute { self.refreshStale() } }
         stale.insert(name)
@@ -306,7 +306,7 @@ package final class ServiceDirectory: @unchecked Sendable {
             return
         }
         let before = known[name]?[interface]?.service
-        // The same name in other letter case is the same instance, under another key.
+        // A name in other letter case is the same instance, under another key.
         if let before, before.key != service.key { lose(name, interface) }
         known[name, default: [:]][interface] = KnownService(service: service)
         if before != service { found(service) }

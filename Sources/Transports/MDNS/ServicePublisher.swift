@@ -60,7 +60,7 @@ final class ServicePublisher: @unchecked Sendable {
     private let names: (any NameQuerying)?
     private var backend: (any DiscoveryBackend)?
     private var host: DomainName?
-    /// What this has published recently, which others may still remember.
+    /// The services published recently, which others may still remember.
     private var ownServices: [ServiceRecord] = []
     private var wanted: ServiceRegistration?
     private var label = ""

@@ -10,7 +10,7 @@ import Synchronization
 /// writes one TLS connection on two threads at once, which OpenSSL does not allow, and a server that takes nothing
 /// holds up reading as well.
 ///
-/// `@unchecked Sendable`: confined to the client's thread, except for what says otherwise.
+/// `@unchecked Sendable`: confined to the client's thread, except where a comment says otherwise.
 final class ServerLink: @unchecked Sendable {
     /// The most bytes to be written that the library may hold. More waits with the client, which can drop it.
     static let bufferTarget = 192 << 10
@@ -57,7 +57,7 @@ final class ServerLink: @unchecked Sendable {
     /// Whether the server has not answered for too long. Set on any thread.
     let isSilent = Atomic<Bool>(false)
 
-    /// A subscription of the library from which ``read()`` takes what has come. If the library delivered it, a thread
+    /// A subscription of the library, from which ``read()`` takes the messages. If the library delivered it, a thread
     /// of its own would do so, and waking a thread takes longer than all else that is done with a packet.
     private struct Subscription {
         let pointer: OpaquePointer
@@ -279,8 +279,8 @@ final class ServerLink: @unchecked Sendable {
         }
     }
 
-    /// Reads once what has come, and hands over the packets, those of the earliest subscription first. Call it when the
-    /// socket is readable. Returns the number of bytes in these packets.
+    /// Reads once, and hands over the packets, those of the earliest subscription first. Call it when the socket is
+    /// readable. Returns the number of bytes in these packets.
     @discardableResult
     func read() -> Int {
         guard let connection else { return 0 }
@@ -324,7 +324,7 @@ final class ServerLink: @unchecked Sendable {
         used.removeFirst(count)
     }
 
-    /// Writes once what fits. Call it when there is something to write.
+    /// Writes once, as much as fits. Call it when there is something to write.
     func write() { if let connection { library.pointee.Connection_ProcessWriteEvent(connection) } }
 
     func publish(_ packet: [UInt8], to subject: String, answers: String?) {
@@ -418,7 +418,7 @@ final class ServerLink: @unchecked Sendable {
     /// Tells the server that nothing more comes, so that it ends the connection once it has read everything.
     func endWriting() { if !isClosed { shutdown(socket, Int32(SHUT_WR)) } }
 
-    /// Ends the connection. What is not written yet is dropped.
+    /// Ends the connection. Bytes that are not written yet are dropped.
     func close() {
         guard let connection else { return }
         // Closing by the library's own call would wait half a second for an answer that nobody reads.
@@ -440,7 +440,7 @@ final class ServerLink: @unchecked Sendable {
         signer = nil
     }
 
-    // MARK: What the library reports
+    // MARK: Reports of the library
 
     /// Called on a thread of the library.
     private static func reported(_ context: UnsafeMutableRawPointer?) {

@@ -1,7 +1,7 @@
 import NighCore
 import NighUV
 
-/// The dials of TCP: from an address, through a name server or what is known about a peer, to a race of connections.
+/// The dials of TCP: from an address, through a name server or the announcements of a peer, to a race of connections.
 /// Loop only.
 ///
 /// `@unchecked Sendable`: confined to its loop.

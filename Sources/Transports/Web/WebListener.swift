@@ -17,7 +17,7 @@ final class WebListener: @unchecked Sendable {
     /// The port on which it listens.
     let port: UInt16
 
-    /// Listens on all of `hosts`, of which there is at least one. If `port` is 0, the system chooses it for the first.
+    /// Listens on all of `hosts`, at least one. If `port` is 0, the system chooses it for the first.
     init(
         _ hosts: [SocketAddress.Host], port: UInt16, on loop: UVEventLoop,
         accepted: @escaping (Int32) -> Void, failed: @escaping (SocketFault) -> Void

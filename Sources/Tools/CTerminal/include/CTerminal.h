@@ -11,7 +11,7 @@
 
 enum { CTERMINAL_LONGEST_SEQUENCE = 256 };
 
-/// What is needed to take a terminal over and to give it back. The descriptors stay open until `cterminal_forget`.
+/// The state for taking a terminal over and giving it back. The descriptors stay open until `cterminal_forget`.
 struct cterminal_plan {
     int input;
     int output;

@@ -17,7 +17,7 @@ enum BenchMessage: Hashable, Sendable {
     case refused(run: UInt16, reason: String)
     /// How far the run has come at the sender of this message.
     case progress(run: UInt16, BenchProgress)
-    /// All messages of a run have arrived; this is what was measured.
+    /// All messages of a run have arrived; this is the result.
     case outcome(run: UInt16, BenchCount)
 
     /// The version of the protocol.

@@ -14,7 +14,7 @@ struct ChatCommand: Subcommand {
     var session: SessionOptions
     let peer: PeerChoice?
     let timeout: Duration
-    /// Whether everybody who is connected to one of them becomes connected to all.
+    /// Whether everybody connected to one of them is connected to all of them.
     let isMesh: Bool
 
     static let description = Command<any Subcommand>(
@@ -66,7 +66,7 @@ struct ChatCommand: Subcommand {
                     try await session.connect(to: peer, for: .chat, .init(timeLimit: timeout))
                 }
             }
-            // What was reported until now stands above the chat. From here on the room writes to the terminal.
+            // Earlier reports stand above the chat. From here on the room writes to the terminal.
             _ = await session.onLoop { session in
                 session.onRemark = { relay.remark($0) }
                 session.onGuestInvitation = { relay.show($0, isRenewed: $1) }

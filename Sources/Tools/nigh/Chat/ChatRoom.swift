@@ -11,7 +11,7 @@ import SessionArguments
 ///
 /// It runs on a thread of its own, so that a slow reader of its output holds up nothing else.
 actor ChatRoom {
-    /// What the summary reports.
+    /// The counts for the summary, and the error that ended the chat.
     struct Outcome: Sendable {
         var sentLines = 0
         var receivedLines = 0
@@ -292,7 +292,7 @@ actor ChatRoom {
     }
 
     private func memberLeft(_ peer: Peer, _ cause: NighError?) {
-        // Everything that the peer sent has arrived by now. What others send meanwhile may wait, so that this ends.
+        // Everything that the peer sent has arrived by now. Later lines may wait, so that this ends.
         var unread = session.session.configuration.limits.receiveWindow * members.count
         while unread > 0, let message = session.session.messages.poll() {
             // With the four bytes that a message takes besides its payload.

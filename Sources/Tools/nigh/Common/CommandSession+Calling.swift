@@ -4,7 +4,7 @@ import NighCore
 /// Calls a peer until it answers: waits for discovery to find a peer that is given by name or PeerID, and calls again
 /// while the peer cannot be reached.
 extension CommandSession {
-    /// What is called: a known peer, or an address.
+    /// The target of a call: a known peer, or an address.
     enum CallTarget: Sendable {
         case peer(PeerID)
         case address(TransportAddress)
@@ -17,7 +17,7 @@ extension CommandSession {
         /// Whether an address is called again after a failure. Otherwise an address is called once: there is no peer to
         /// find first, so "nobody listens there" is an answer.
         var retriesAddresses = false
-        /// Whether the command says what it waits for, if that takes a while.
+        /// Whether the command reports that it waits, if that takes a while.
         var isAnnounced = true
         /// The identity that must answer; nil if it is the first time.
         var identity: PeerID?
@@ -56,8 +56,8 @@ extension CommandSession {
     }
 
     /// Finds the peer that `choice` names and makes `attempt`. Repeats the attempt while it fails because the peer was
-    /// not reached or asks to be called later. Throws the last failure once the time is over, and throws at once what
-    /// the peer answered. Cancelling the task ends the calls.
+    /// not reached or asks to be called later. Throws the last failure once the time is over, and throws a refusal by
+    /// the peer at once. Cancelling the task ends the calls.
     ///
     /// - Parameter whenFailed: receives each failure before the next attempt. Without it, the terminal shows the
     ///   failure.

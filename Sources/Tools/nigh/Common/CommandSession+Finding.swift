@@ -4,8 +4,8 @@ import SessionArguments
 
 /// Finding a peer that is given by name or PeerID.
 extension CommandSession {
-    /// After this time without a result, a transport that is down is expected to stay down, the command says what it
-    /// waits for, and a peer that is announced with a number behind the name is taken, too.
+    /// After this time without a result, a transport that is down is expected to stay down, the command reports that it
+    /// waits, and a peer that is announced with a number behind the name is taken, too.
     static let patience = Moment.Span.seconds(1)
 
     /// The search for one peer.
@@ -29,7 +29,7 @@ extension CommandSession {
             self.isAnnounced = isAnnounced
         }
 
-        /// Whether `peer` takes what it is looked for, as far as it says.
+        /// Whether `peer` accepts the purpose of the search, as far as it says.
         fileprivate func suits(_ peer: Peer) -> Bool { purpose?.isAccepted(by: peer) != false }
     }
 
@@ -156,7 +156,7 @@ extension CommandSession {
         end(search, .success(first))
     }
 
-    /// Says what runs on peers that are meant but take something else, and what to run there.
+    /// Reports the programs of matching peers that accept other purposes, and what to run there.
     private func reportOthers(_ others: [Peer], _ search: PeerSearch) {
         guard let purpose = search.purpose else { return }
         for peer in others.sorted(by: { $0.id < $1.id })

@@ -65,7 +65,7 @@ extension CommandSession {
         }
     }
 
-    /// The peer to call; nil for an address, which does not tell who is there. Loop only.
+    /// The peer to call; nil for an address, which does not name a peer. Loop only.
     private func peer(at target: CallTarget) -> Peer? {
         if case .peer(let id) = target { peers[id] } else { nil }
     }

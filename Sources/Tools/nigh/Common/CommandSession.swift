@@ -21,7 +21,7 @@ final class CommandSession: @unchecked Sendable {
     let transports: [any Transport]
     /// The transports without the faults that `--inject` puts in front of them.
     private let bareTransports: [any Transport]
-    /// Who tells this session of others, and carries connections. Loop only.
+    /// The layer that learns of other peers, and that relays connections. Loop only.
     private let introductions: Introductions
     let options: SessionOptions
     private let purposes: [InvitationPurpose]
@@ -60,10 +60,11 @@ final class CommandSession: @unchecked Sendable {
     /// identity that cannot be read.
     ///
     /// - Parameters:
-    ///   - purposes: what others may invite the session for; the command gets those invitations and answers them.
+    ///   - purposes: the purposes for which others may invite the session; the command gets those invitations and
+    ///     answers them.
     ///   - acceptsAllInvitations: the command gets every invitation, including those of other programs.
-    ///   - isMesh: the session becomes connected to everybody to whom one of its peers is connected.
-    ///   - asksForPaths: the session asks its peers what their conversations run over.
+    ///   - isMesh: the session also connects to everybody that one of its peers is connected to.
+    ///   - asksForPaths: the session asks its peers for the paths of their conversations.
     init(
         _ options: SessionOptions, role: SessionRole, accepting purposes: [InvitationPurpose] = [],
         acceptsAllInvitations: Bool = false, isMesh: Bool = false, asksForPaths: Bool = false,
@@ -192,7 +193,7 @@ final class CommandSession: @unchecked Sendable {
             if case .contractBroken = error.cause, !options.isVerbose { onRemark("\(error)") }
         case .transportUp(let scheme): transportErrors[scheme] = nil
         case .problem(let error):
-            // Others would wait for what nobody can reach.
+            // Others would wait for a session that nobody can reach.
             if error.stage == .advertising, !options.isVerbose { remark(error) }
         case .invited(let invitation):
             let purpose = InvitationPurpose(context: invitation.context)
@@ -256,7 +257,7 @@ final class CommandSession: @unchecked Sendable {
         return "through \(label(of: carrier))"
     }
 
-    /// The same, which also says of a transport that no peer is in between. Loop only.
+    /// The path as `path(to:)` returns it, but "directly over" a transport if no peer is in between. Loop only.
     func wholePath(to peer: Peer) -> String {
         guard let transport = peer.transport else { return "without a link now" }
         return transport == RelayAddress.scheme ? path(to: peer) : "directly over \(transport)"

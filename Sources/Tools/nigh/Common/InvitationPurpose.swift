@@ -87,7 +87,7 @@ enum InvitationPurpose: String, CaseIterable, Sendable {
         return "it runs `\(program)`, which accepts only \(list(purposes))" + remedy(wanted)
     }
 
-    /// Why a session that wants this does not call `peer`, which advertises other purposes, and what to do there.
+    /// Why a session does not call `peer` for this purpose, because it advertises others, and what to do there.
     func mismatch(with peer: Peer) -> String {
         let purposes = Self.accepted(by: peer) ?? []
         let what = Self.program(accepting: purposes).map {

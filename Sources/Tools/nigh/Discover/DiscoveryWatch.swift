@@ -21,7 +21,7 @@ final class DiscoveryWatch: @unchecked Sendable {
     struct Outcome: Sendable {
         /// The peers that were seen at the end, and for how many seconds each.
         let peers: [(members: [JSON.Member], age: Int)]
-        /// The same peers as a table for a person.
+        /// Those peers as a table for a person.
         let table: [Line]
         /// Whether any peer was seen at any time.
         let hasSeenAnybody: Bool
@@ -106,7 +106,7 @@ final class DiscoveryWatch: @unchecked Sendable {
             ])
     }
 
-    /// Everything known about a peer, with those who could introduce this session to it, as members of a JSON object.
+    /// Everything known about a peer, with its possible introducers, as members of a JSON object.
     private func members(of peer: Peer) -> [JSON.Member] {
         PeerReport.members(of: peer) + [
             .init("own", .bool(peer.identity == own)),
@@ -114,7 +114,7 @@ final class DiscoveryWatch: @unchecked Sendable {
         ]
     }
 
-    /// Those who could introduce this session to a peer, in words; nil if nobody could.
+    /// The peers that could introduce this session to a peer, in words; nil if there are none.
     private func introducers(to peer: Peer) -> String? {
         let introducers = commandSession.introducers(to: peer.id).map { commandSession.label(of: $0) }
         return introducers.isEmpty ? nil : introducers.joined(separator: ", ")

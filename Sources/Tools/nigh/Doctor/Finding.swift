@@ -1,7 +1,7 @@
 import JSONText
 import NighCore
 
-/// One line of the report of `nigh doctor`: what was checked, the verdict, and what to do.
+/// One line of the report of `nigh doctor`: the check, its verdict, and the remedy.
 struct Finding: Hashable, Sendable {
     /// The name that scripts use, the same in every version, for example `tcp.multicast`.
     var id: String
@@ -86,7 +86,7 @@ final class FindingReporter {
         results.report(Self.kind, finding.members, lines: finding.lines)
     }
 
-    /// Shows on a terminal what is being checked.
+    /// Shows the present check on a terminal.
     func showProgress(_ what: String) { results.live.show([Line("…     \(what)", .faint)]) }
 
     func count(_ verdict: Diagnosis.Verdict) -> Int { counts[verdict] ?? 0 }

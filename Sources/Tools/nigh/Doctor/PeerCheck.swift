@@ -43,7 +43,7 @@ struct PeerCheck: Sendable {
     private struct Candidate: Sendable {
         let runner: TransportRunner
         let address: TransportAddress
-        /// What discovery says of the peer there; nil for an address that the user has named.
+        /// The advertisement of the peer there; nil for an address that the user has named.
         let announced: Advertisement?
         var expected: PeerID? { announced?.peer }
     }

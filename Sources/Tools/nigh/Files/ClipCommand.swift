@@ -5,7 +5,7 @@ import NighCore
 import NighFiles
 import SessionArguments
 
-/// `nigh clip`: sends the clipboard to another device, or fills it with what another device sends.
+/// `nigh clip`: sends the clipboard to another device, or fills it with the clipboard of another device.
 struct ClipCommand: Subcommand {
     let commandName = "clip"
     let output: OutputOptions
@@ -71,7 +71,7 @@ struct ClipCommand: Subcommand {
     }
 }
 
-/// A folder for what is taken, which only this user can read. It goes with its last reference.
+/// A folder for received content, which only this user can read. It goes with its last reference.
 private final class Taken {
     let folder: OpenFolder
 

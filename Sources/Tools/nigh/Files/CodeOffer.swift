@@ -76,7 +76,7 @@ actor CodeOffer {
         showReceivers()
     }
 
-    /// Stops reading what is typed.
+    /// Stops reading the keyboard.
     nonisolated func end() { input?.stop() }
 
     private func showNewCode() async {

@@ -42,7 +42,7 @@ final class FileQuestions: @unchecked Sendable {
         lock.withLock {
             answers[number] = nil
             guard queue.withdraw(number, at: LoopThread.now), shown == number else { return }
-            // What was typed on the line so far was meant for this question.
+            // The line typed so far was meant for this question.
             tcflush(STDIN_FILENO, TCIFLUSH)
             live.endQuestion(isAnswered: false)
             shown = nil

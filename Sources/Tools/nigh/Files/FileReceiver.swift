@@ -31,7 +31,7 @@ actor FileReceiver {
         let showsHashes: Bool
     }
 
-    /// What the summary reports.
+    /// The counts and failures for the summary.
     struct Outcome: Sendable {
         /// Files, without folders.
         var received = 0
@@ -102,7 +102,7 @@ actor FileReceiver {
         self.questions = questions
     }
 
-    /// Receives until it is interrupted, or has received what it waits for. Called once.
+    /// Receives until it is interrupted, or has received the expected files. Called once.
     func run() async -> Outcome {
         watch()
         await withCheckedContinuation { continuation in
@@ -127,7 +127,7 @@ actor FileReceiver {
         thread.execute { self.assumeIsolated { $0.handle(event) } }
     }
 
-    /// Passes on what a peer offers. Callable from any thread.
+    /// Passes on an offer of a peer. Callable from any thread.
     nonisolated func enqueue(_ offer: FileOffer) {
         thread.execute { self.assumeIsolated { $0.handle(offer) } }
     }

@@ -26,7 +26,7 @@ actor FileSender {
         /// The error that ended the transfer, if one did.
         var error: (any Error)?
         var peer: Peer?
-        /// What became of each file and folder, in the last conversation.
+        /// The result for each file and folder, in the last conversation.
         var results: [FileResult] = []
         /// How far the last conversation came.
         var progress: FileProgress?
@@ -51,7 +51,7 @@ actor FileSender {
     /// The place of this transfer's lines in the display.
     let display: SendDisplay.TransferLines
     var target: Target
-    /// What is written down of this transfer for `nigh transfers`.
+    /// The record of this transfer for `nigh transfers`; nil if none is kept.
     private let record: SavedTransfer?
 
     var peer: Peer?
@@ -61,7 +61,7 @@ actor FileSender {
     private var isInterrupted = false
     /// For how long nothing had moved when this side gave up.
     private var stuckFor: Moment.Span?
-    /// What happens to the link; nil while there is one.
+    /// The progress of finding a link; nil while there is one.
     var linkRemark: String? = "looking for it"
 
     var outcome = Outcome()
@@ -114,7 +114,7 @@ actor FileSender {
     }
 
     private var stopRequest: FileFailure {
-        // The receiver keeps nothing of what comes from a pipe.
+        // The receiver keeps no bytes of a pipe.
         guard files.canBeRepeated, outcome.stored > 0 else { return FileFailure("interrupted", .cancelled) }
         return FileFailure(
             "interrupted; \(ByteCount(outcome.stored)) were stored; if you send it again, it continues where it stopped",
@@ -171,7 +171,7 @@ actor FileSender {
         }
     }
 
-    /// Returns what a search for the receiver finds. It is cancelled by a stop request, and after `limit`.
+    /// Returns the result of a search for the receiver. It is cancelled by a stop request, and after `limit`.
     private func searching<Found: Sendable>(
         atMost limit: Duration? = nil, _ search: @escaping @Sendable () async throws -> Found
     ) async throws -> Found {
@@ -196,8 +196,8 @@ actor FileSender {
         if isInterrupted { throw CancellationError() }
     }
 
-    /// Offers the files in one conversation. Returns true if it is decided what becomes of each, and false if the
-    /// conversation ended before that.
+    /// Offers the files in one conversation. Returns true if each has a result, and false if the conversation ended
+    /// before that.
     private func converse(with peer: Peer) async throws -> Bool {
         outcome.conversations += 1
         if outcome.conversations == 1 { advancedAt = thread.now }
@@ -228,8 +228,8 @@ actor FileSender {
         }
     }
 
-    /// Returns whether it is decided what becomes of each file although there was an error. Throws the reason for which
-    /// all of them ended.
+    /// Returns whether each file has a result although there was an error. Throws the reason for which all of them
+    /// ended.
     private func isDecided(_ error: NighError, by peer: Peer) throws -> Bool {
         switch error.cause {
         case .unsupported:
@@ -350,9 +350,9 @@ final class FilesToSend: @unchecked Sendable {
     let items: [FileItem]
     /// The paths that the user named.
     let paths: [String]
-    /// What is not sent.
+    /// Files and folders that are not sent, with the reasons.
     let skipped: [SourceTree.Skipped]
-    /// What a person calls them.
+    /// Their name for a person.
     let label: String
 
     /// - Parameter label: nil for the names of the files, or their number.

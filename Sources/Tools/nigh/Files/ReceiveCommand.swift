@@ -8,7 +8,7 @@ import NighFiles
 import NighMemory
 import Terminal
 
-/// Whose files are accepted.
+/// The senders whose files are accepted.
 enum AcceptPolicy: String, CaseIterable, Sendable {
     /// The person at the terminal decides about each file.
     case ask

@@ -182,7 +182,7 @@ struct SendCommand: Subcommand {
     }
 }
 
-/// The meaning of the operands of `nigh send`: who gets which files.
+/// The meaning of the operands of `nigh send`: which peer gets which files.
 struct SendOrder {
     /// Empty if nobody is named: then a code is shown.
     let peers: [PeerChoice]

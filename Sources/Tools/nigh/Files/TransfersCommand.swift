@@ -9,7 +9,7 @@ import SessionArguments
 /// `nigh transfers`: lists the transfers that are unfinished, continues those that this user has begun, and removes
 /// them.
 struct TransfersCommand: Subcommand {
-    /// What the command does with the transfers.
+    /// An action on the transfers.
     enum Action: Sendable {
         case list
         case resume(String, PluginChoice)
@@ -120,7 +120,7 @@ struct TransfersCommand: Subcommand {
         let names: [String]
         let done: Int
         let size: Int?
-        /// The number of files that are whole here; nil for what is sent.
+        /// The number of files that are whole here; nil for a transfer that this side sends.
         let wholeFiles: Int?
         /// In seconds since 1970.
         let changed: Int

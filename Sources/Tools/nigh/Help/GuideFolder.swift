@@ -5,7 +5,7 @@ import NighFiles
 struct GuideFolder {
     /// A guide: a Markdown file.
     struct Guide {
-        /// What the user types.
+        /// The name that the user types.
         let name: String
         /// Its first heading.
         let title: String

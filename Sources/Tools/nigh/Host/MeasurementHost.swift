@@ -3,7 +3,7 @@ import Measuring
 import NighLoop
 import NighCore
 
-/// Accepts guests, answers their measurements, and reports what happens.
+/// Accepts guests, answers their measurements, and reports both.
 ///
 /// `@unchecked Sendable`: used on the session's loop only; `summarize` is called after the loop has ended.
 final class MeasurementHost: @unchecked Sendable {

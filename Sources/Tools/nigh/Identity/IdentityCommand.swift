@@ -6,7 +6,7 @@ import Terminal
 
 /// `nigh identity`: shows or changes the user's identity on this device.
 struct IdentityCommand: Subcommand {
-    /// What the command does with the identity.
+    /// An action on the identity.
     enum Action: Sendable {
         case show
         case rename(DisplayName)

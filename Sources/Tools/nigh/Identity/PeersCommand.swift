@@ -5,7 +5,7 @@ import SessionArguments
 
 /// `nigh peers`: shows the peers that this user's programs know, and forgets them.
 struct PeersCommand: Subcommand {
-    /// What the command does with the known peers.
+    /// An action on the known peers.
     enum Action: Sendable {
         case show(onlyPaired: Bool)
         case unpair(String)

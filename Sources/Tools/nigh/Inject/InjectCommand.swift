@@ -82,7 +82,7 @@ struct InjectCommand: Subcommand {
     static let replyKind = Results.Kind("reply", plural: "replies")
     var kinds: [Results.Kind] { [Self.listeningKind, Self.connectionKind, Self.replyKind] }
 
-    /// What the command has to show or to do next.
+    /// An event that the command has to show or to act on.
     private enum Occurrence: Sendable {
         case relay(Relay.Event)
         case typed(String)
@@ -105,7 +105,7 @@ struct InjectCommand: Subcommand {
         defer { typing.stop() }
         var totals = RelayTotals()
         var failure: (any Error)?
-        // What has worked may work again.
+        // A transport that has listened may listen again.
         var hasListened = false
         for await occurrence in occurrences {
             switch occurrence {

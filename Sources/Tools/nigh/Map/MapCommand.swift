@@ -4,7 +4,7 @@ import Measuring
 import NighCore
 import NighLoop
 
-/// `nigh map`: shows who is connected to whom among the peers nearby, and over what.
+/// `nigh map`: shows which peers nearby are connected to each other, and over what.
 struct MapCommand: Subcommand {
     let commandName = "map"
     let output: OutputOptions

@@ -6,7 +6,7 @@ import NighLoop
 import NighRelays
 import Terminal
 
-/// Joins the peers nearby, collects what they tell of each other, and reports how the map of them changes.
+/// Joins the peers nearby, collects their reports about each other, and reports changes of the map.
 ///
 /// It calls the peers that discovery sees, one after the other. In a mesh it is then introduced to all others, so they
 /// are not called.
@@ -193,7 +193,7 @@ final class MapWatch: @unchecked Sendable {
 }
 
 extension CommandSession {
-    /// Who is connected to whom, as far as this session knows. Loop only.
+    /// The peers nearby and their connections, as far as this session knows. Loop only.
     var peerMap: PeerMap {
         var map = PeerMap()
         map.add(

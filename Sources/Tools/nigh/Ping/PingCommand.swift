@@ -125,8 +125,8 @@ struct PingCommand: Subcommand {
         return summarize(tally, about: peer, leftOut: leftOut, results)
     }
 
-    /// Fails if pings cannot travel as they are meant to. The first packet also begins the path beside the link, so
-    /// that the measured pings find it open.
+    /// Fails if pings cannot travel as they are meant to. The first packet also begins the datagram path, so that the
+    /// measured pings find it open.
     private func checkPath(to peer: Peer, by commandSession: CommandSession) async throws {
         guard plan.path == .packets else { return }
         do throws(NighError) {

@@ -59,7 +59,7 @@ final class Pinger: @unchecked Sendable {
             loop.execute { [self] in
                 guard !isFinished else { return continuation.resume(returning: tally) }
                 whenDone = { continuation.resume(returning: $0) }
-                // The session's own list has what has happened since the peer was found.
+                // The session's own list is newer than the result of the search.
                 self.peer = commandSession.peers[peer.id] ?? peer
                 nextAt = loop.now
                 if commandSession.peers[peer.id]?.state.hasConversation != true {

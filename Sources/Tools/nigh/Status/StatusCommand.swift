@@ -3,7 +3,7 @@ import JSONText
 import NighCore
 import NighLoop
 
-/// `nigh status`: shows who the user is, what runs, who is near, and what is unfinished.
+/// `nigh status`: shows the user's identity, the running programs, the peers nearby, and unfinished transfers.
 struct StatusCommand: Subcommand {
     let commandName = "status"
     let output: OutputOptions

@@ -1,7 +1,7 @@
 import NighCore
 import NighRecord
 
-/// What is known of a link from the entries about it so far.
+/// The state of a link, from the entries about it so far.
 struct LinkState {
     /// A ping that waits for its pong.
     struct Ping: Hashable {
@@ -135,7 +135,7 @@ struct LinkState {
         if packets.count >= 16, packets[connection] == nil { packets = [:] }
         var numbers = packets[connection] ?? PacketNumbers(first: start, end: start)
         let before = numbers.missing
-        // One from before a gap in the record is not missing in what follows the gap.
+        // One from before a gap in the record is not missing behind the gap.
         guard number >= numbers.first else { return 0 }
         numbers.end = max(numbers.end, number &+ 1)
         numbers.count &+= 1

@@ -4,8 +4,8 @@ import NighLoop
 import NighCore
 import NighRecord
 
-/// Traces the links of a session of its own. What is seen on the session's loop goes through a recorder into a socket
-/// pair, so that a slow terminal holds up this command and never the session.
+/// Traces the links of a session of its own. Entries from the session's loop go through a recorder into a socket pair,
+/// so that a slow terminal holds up this command and never the session.
 struct LiveTrace: Sendable {
     let command: TraceCommand
     let results: Results

@@ -1,7 +1,7 @@
 import NighCore
 
-/// Finds the records in one direction of a stream, whose bytes come in pieces. Keeps the beginning of a record only, in
-/// which all is that a trace shows; the rest is counted.
+/// Finds the records in one direction of a stream, whose bytes come in pieces. Keeps only the beginning of a record,
+/// which contains everything that a trace shows; the rest is counted.
 struct RecordCutter {
     /// A record, or its beginning.
     struct RecordHead {

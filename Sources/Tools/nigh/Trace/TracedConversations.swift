@@ -4,7 +4,7 @@ import NighRecord
 /// The streams for calls and actors of all conversations in a trace. Both the streams and the count of their frames go
 /// on when a conversation changes its link.
 struct TracedConversations {
-    /// What the trace has of one frame of streams.
+    /// Whether the trace has seen a frame of streams before.
     enum Sight {
         case new
         /// The frame was sent on an earlier link, too.
@@ -39,7 +39,7 @@ struct TracedConversations {
         return .new
     }
 
-    /// Notes what a new frame says about a stream.
+    /// Applies a new frame to its stream.
     mutating func note(_ frame: StreamControlFrame, in id: UInt64) {
         switch frame.control {
         case .open(let name, let purpose):

@@ -4,7 +4,7 @@ import NighRecord
 
 /// A stream for calls or actors whose bytes are known from its beginning.
 struct TracedStream {
-    /// What the records are.
+    /// The kind of records in a stream.
     private enum Content {
         case calls
         case listing
@@ -42,7 +42,7 @@ struct TracedStream {
     /// Bytes in that direction are missing, so those behind them cannot be read.
     mutating func lose(_ direction: PacketDirection) { cutters[Int(direction.rawValue)] = nil }
 
-    /// Returns what the records say that end with these bytes.
+    /// Returns the records that end with these bytes.
     mutating func read(_ bytes: ByteSlice, _ direction: PacketDirection) -> [StreamRecord] {
         var summaries: [StreamRecord] = []
         do throws(WireError) {
