@@ -13,12 +13,12 @@ struct LibraryHeaders {
         init(_ message: String) { self.message = message }
     }
 
-    /// More than any library has, so that no wrong number makes the program read a lot.
+    /// The most segments that are read: more than any library has, so that a wrong number does little harm.
     private static let segmentLimit = 128
     private static let sectionLimit = 65_536
     private static let entryLimit = 65_536
 
-    /// No address of a process is beyond this.
+    /// The end of the addresses that a process can have.
     private static let endOfMemory: UInt64 = 1 << 48
 
     let segments: [Elf64_Phdr]

@@ -8,7 +8,7 @@ public struct CellText: Hashable, Sendable {
     /// One character of the text.
     struct Piece: Hashable, Sendable {
         var character: Character
-        /// One or two.
+        /// The number of cells: one or two.
         var columns: Int
     }
 
@@ -16,7 +16,7 @@ public struct CellText: Hashable, Sendable {
     /// The number of cells that the text takes in one row.
     public private(set) var columns: Int
 
-    /// Nobody needs more accents on one character.
+    /// The most accents on one character; nobody needs more.
     private static let mostMarks = 3
 
     /// Creates the text as it will be shown.

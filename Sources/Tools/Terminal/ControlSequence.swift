@@ -3,7 +3,7 @@ struct ControlSequence: Sendable {
     private var bytes: [UInt8] = []
     private(set) var isEmpty = true
 
-    /// No known sequence is longer.
+    /// The length of the longest known sequence.
     private static let longest = 24
 
     mutating func append(_ byte: UInt8) {

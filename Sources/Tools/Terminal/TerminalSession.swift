@@ -34,7 +34,7 @@ public final class TerminalSession: @unchecked Sendable {
     /// When a lone ESC counts as the key.
     private var escapeDeadline = Moment.never
 
-    /// Longer than the pauses within one key's sequence on a slow line, and shorter than anybody minds.
+    /// The wait for the rest of a key's sequence: longer than its pauses on a slow line, and too short to be noticed.
     private static let escapeTimeout = Moment.Span(nanoseconds: 50_000_000)
     /// The most bytes of one read, so that the thread does other work in between when much input comes.
     private static let readLimit = 4_096

@@ -20,7 +20,7 @@ enum BrokerMessage: Hashable {
 
     /// One end of a pipe.
     struct PipeEnd: Hashable {
-        /// Where the packets to this end go.
+        /// The address for packets to this end.
         var replyAddress: BrokerReplyAddress
         var token: String
         /// The most bytes that this end takes unread.

@@ -24,7 +24,7 @@ package final class BrokerTransport: @unchecked Sendable {
         let address: BrokerAddress
         /// The number of the pipe's end here.
         let number: UInt64
-        /// Its window.
+        /// The window of that end.
         let window: Int
         let deadline: Moment
         var timer: LoopTimer?
@@ -378,7 +378,7 @@ extension BrokerTransport: BrokerEvents {
 
     package func brokerHasRoom() { pipes.pump() }
 
-    /// Reports a failure as one of the things that the session wants from the broker, because it ends or hinders them.
+    /// Reports a failure as one of advertising, or else of browsing, if the session does either.
     package func brokerFailed(_ error: NighError) {
         guard let running else { return }
         if advertisement != nil {

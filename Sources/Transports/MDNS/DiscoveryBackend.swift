@@ -1,6 +1,6 @@
 import NighCore
 
-/// Something that can ask the network and publish on it: avahi-daemon, or an mDNS stack in this process. It knows
+/// A program that can ask the network and publish on it: avahi-daemon, or an mDNS stack in this process. It knows
 /// nothing of DNS-SD.
 ///
 /// Everything is confined to the loop of its `ServiceDiscovery`. Events may come from inside a call.
@@ -63,7 +63,7 @@ package protocol DiscoveryBackendEvents: AnyObject {
 /// A record that has appeared or disappeared.
 package struct RecordChange: Hashable, Sendable {
     package var isPresent: Bool
-    /// Where it was received: the same record is reported once for each interface and each IP version.
+    /// The interface and the IP version over which it came: a record is reported once for each.
     package var origin: Origin
     /// The record's data in wire format, which are not trusted yet.
     package var data: [UInt8]

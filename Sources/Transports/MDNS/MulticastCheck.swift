@@ -6,9 +6,9 @@ import NighUV
 enum MulticastVerdict: Hashable, Sendable {
     /// The multicast messages of this host come back.
     case works
-    /// They do not come back, or could not even be sent.
+    /// The messages do not come back, or could not even be sent.
     case blocked(NighError)
-    /// It cannot be determined here.
+    /// Nobody can tell here.
     case unknown
 }
 

@@ -20,9 +20,9 @@ public final class FaultControl: @unchecked Sendable {
 
     /// The outcome of dials to a blocked address.
     public enum BlockedDials: Hashable, Sendable {
-        /// They get no answer.
+        /// Dials get no answer.
         case timeOut
-        /// They are refused.
+        /// Dials are refused.
         case refuse
     }
 

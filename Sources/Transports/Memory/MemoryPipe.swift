@@ -87,7 +87,7 @@ final class MemoryPipe: Pipe, @unchecked Sendable {
 
     private enum Phase {
         case open
-        /// Closed on this side. Written bytes wait for the other end to read it.
+        /// Closed on this side. Written bytes wait for the other end to read them.
         case lingering
         case done
     }

@@ -16,7 +16,7 @@ final class ServerLink: @unchecked Sendable {
     static let bufferTarget = 192 << 10
     /// The library reads this much at once, and has a buffer for writing of the same size.
     private static let bufferSize = 256 << 10
-    /// When so many messages whose packets were handed over, or bytes of them, are there, the older half is destroyed.
+    /// The number of handed-over messages, and of their bytes, at which the older half is destroyed.
     private static let usedMessages = 64
     private static let usedSize = 512 << 10
     /// How long connecting may take, from the first packet to the server's answer.
@@ -42,7 +42,7 @@ final class ServerLink: @unchecked Sendable {
     /// The library's connection; nil before it is made, and after it is released.
     private var connection: OpaquePointer?
     private(set) var socket: Int32 = -1
-    /// In the order in which they were made.
+    /// The subscriptions, in the order in which they were made.
     private var subscriptions: [Subscription] = []
     private var reports: [String: OpaquePointer] = [:]
     /// Messages whose packets were handed over. The library frees them on a thread of its own, so it gets many at once,
@@ -192,7 +192,7 @@ final class ServerLink: @unchecked Sendable {
         }
     }
 
-    /// Kept for as long as the library may ask.
+    /// The signer, kept for as long as the library may call it.
     private var signer: Signer?
 
     private func identify(_ settings: OpaquePointer?, _ credentials: NATSCredentials?) throws(NighError) {
@@ -264,7 +264,7 @@ final class ServerLink: @unchecked Sendable {
             longestPacket: longestPacket)
     }
 
-    /// The other servers of the cluster, as this one has told of them.
+    /// The other servers of the cluster, as this one names them.
     var discoveredServers: [String] {
         guard let connection else { return [] }
         var list: UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>?

@@ -7,8 +7,7 @@ import NighUV
 /// The sockets that accept browsers: one for each address of a local network, with the same port. Confined to its loop;
 /// hence `@unchecked Sendable`.
 final class WebListener: @unchecked Sendable {
-    /// As many as `tcp` lets wait. If they are too many, the system drops a phone's attempt, which then takes a second
-    /// longer.
+    /// The backlog of `tcp`, too. Beyond it, the system drops a phone's attempt, which then takes a second longer.
     private static let backlog: Int32 = 1024
 
     private var listeners: [SocketListener] = []

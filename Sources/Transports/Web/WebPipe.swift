@@ -192,7 +192,7 @@ extension WebPipe: Pipe {
     }
 }
 
-/// How many bytes may come now, if so many may come in a second.
+/// The number of bytes that may come now, for this limit per second.
 struct Allowance {
     private let rate: Int
     private var left: Int

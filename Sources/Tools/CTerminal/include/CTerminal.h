@@ -15,7 +15,8 @@ enum { CTERMINAL_LONGEST_SEQUENCE = 256 };
 struct cterminal_plan {
     int input;
     int output;
-    /// Handlers write to it: 'W' when the size has changed, 'C' when the process continues, 'T' when it has to stop.
+    /// The pipe that handlers write to: 'W' when the size has changed, 'C' when the process continues, 'T' when it has
+    /// to stop.
     int notices;
     struct termios before;
     struct termios raw;

@@ -167,9 +167,9 @@ struct BenchLimits: Hashable, Sendable {
     /// The limits of this program.
     static let own = BenchLimits(largestMessage: 16 << 20, longestRun: 600_000)
 
-    /// In bytes.
+    /// The size of the largest message, in bytes.
     var largestMessage: UInt32
-    /// In milliseconds, including the warm-up.
+    /// The time of the longest run in milliseconds, including the warm-up.
     var longestRun: UInt32
 
     /// Returns why `order` is refused; nil if it is accepted.

@@ -25,7 +25,7 @@ struct BenchPlan: Sendable {
     var sizes: [Int]
     var measured: Duration
     var warmUp: Duration
-    /// In bits per second.
+    /// The lowest throughput for exit status 0, in bits per second.
     var leastBitRate: Int?
     /// Whether datagrams are measured, too.
     var hasPackets = false

@@ -6,8 +6,8 @@ import NighMemory
 import SessionArguments
 
 /// A chat in lines with all peers that this side has invited for it or was invited by, and with `--mesh` with those of
-/// the mesh that chat. A peer that is only connected, to carry connections or to show who is there, is no member: it
-/// gets no line, and nothing that it sends is shown.
+/// the mesh that chat. A peer that is only connected, to carry connections or to be seen, is no member: it gets no
+/// line, and nothing that it sends is shown.
 ///
 /// It runs on a thread of its own, so that a slow reader of its output holds up nothing else.
 actor ChatRoom {
@@ -34,7 +34,7 @@ actor ChatRoom {
     private var members: [PeerID: Peer] = [:]
     /// The connected peers that are no members.
     private var others: [PeerID: Peer] = [:]
-    /// Those whose invitation to chat was accepted, until they are connected.
+    /// The peers whose invitation to chat was accepted, until they are connected.
     private var expected: Set<PeerID> = []
     private var seen: [PeerID: Peer] = [:]
     /// Messages of peers that are connected, while the event that makes them members still waits for the thread.
@@ -138,7 +138,7 @@ actor ChatRoom {
         return outcome
     }
 
-    /// Leaves all members at once, so that those who do not answer take their time together.
+    /// Leaves all members at once, so that peers that do not answer take their time together.
     private func leaveAll() async {
         let (session, ids) = (session.session, members.keys.sorted())
         let error = await withTaskGroup(of: NighError?.self) { group in

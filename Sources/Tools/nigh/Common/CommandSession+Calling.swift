@@ -112,8 +112,8 @@ extension CommandSession {
         }
     }
 
-    /// Says why the peer was not reached. Without a terminal, that waits as long as everything else that is said: the
-    /// next attempt may succeed.
+    /// Shows why the peer was not reached. Without a terminal, only a call that takes a while shows it: the next
+    /// attempt may succeed.
     private func show(_ error: NighError, of call: OngoingCall, to choice: PeerChoice) async {
         let line = Line("cannot reach \(choice): \(error.cause); trying again", .faint)
         await onLoop { commandSession in
@@ -125,14 +125,14 @@ extension CommandSession {
         }
     }
 
-    /// Says that the peer is called, once that takes a while. Loop only.
+    /// Shows that the peer is called, once that takes a while. Loop only.
     private func announce(_ call: OngoingCall, to choice: PeerChoice) {
         call.announce(at: loop.now + Self.patience) { [weak self] in
             self?.results.showWaiting(Line("calling \(choice) …", .faint))
         }
     }
 
-    /// Says no more that a peer is called: it has answered, although the attempt goes on. Loop only.
+    /// Stops showing that a peer is called: it has answered, although the attempt goes on. Loop only.
     func endAnnouncements() {
         for call in calls.values { call.cancelAnnouncement() }
         results.endWaiting()

@@ -2,7 +2,7 @@ import NighCore
 import NighLoop
 import SessionArguments
 
-/// Finding a peer that is given by name or PeerID.
+/// Finds peers by name or PeerID.
 extension CommandSession {
     /// After this time without a result, a transport that is down is expected to stay down, the command reports that it
     /// waits, and a peer that is announced with a number behind the name is taken, too.

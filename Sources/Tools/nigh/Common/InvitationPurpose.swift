@@ -18,7 +18,7 @@ enum InvitationPurpose: String, CaseIterable, Sendable {
     case pair
     /// Connecting to ports of the other device.
     case forward
-    /// Being connected only: to be told of others, and to have connections carried to them.
+    /// Being connected only, for introductions and relayed connections.
     case join
 
     private static let prefix = "nigh/1 "

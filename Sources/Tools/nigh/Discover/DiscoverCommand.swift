@@ -56,7 +56,7 @@ struct DiscoverCommand: Subcommand {
     func run(_ results: Results, _ stopRequest: StopRequest) async throws -> ExitStatus {
         var options = session
         options.identity = options.identity ?? .delegate
-        // A member of a mesh has to be reachable, or the others try in vain.
+        // A member of a mesh has to be reachable, or the others dial it without success.
         let commandSession = try CommandSession(
             options, role: isMesh ? .peer : .client, isMesh: isMesh, results: results)
         let watch = DiscoveryWatch(commandSession, results, reportsChanges: !isOnce)

@@ -21,7 +21,7 @@ final class DiscoveryWatch: @unchecked Sendable {
     struct Outcome: Sendable {
         /// The peers that were seen at the end, and for how many seconds each.
         let peers: [(members: [JSON.Member], age: Int)]
-        /// Those peers as a table for a person.
+        /// The peers as a table for a person.
         let table: [Line]
         /// Whether any peer was seen at any time.
         let hasSeenAnybody: Bool

@@ -8,7 +8,7 @@ struct Finding: Hashable, Sendable {
     var subject: String
     var verdict: Diagnosis.Verdict
     var finding: String
-    /// The one thing to do about it.
+    /// The remedy.
     var advice: String?
     /// How long the check took, if that says something.
     var duration: Duration?

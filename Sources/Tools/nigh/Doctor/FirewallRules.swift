@@ -4,11 +4,11 @@
 struct FirewallRules {
     /// The effect of the rules on packets for a port.
     enum Outcome: Equatable {
-        /// Nothing filters them.
+        /// No rule filters the packets.
         case unfiltered
-        /// This rule lets them in.
+        /// This rule lets the packets in.
         case allowed(String)
-        /// This rule keeps them out.
+        /// This rule keeps the packets out.
         case blocked(String)
         /// No rule names the port, and packets that no rule lets in are dropped.
         case blockedByDefault

@@ -57,7 +57,7 @@ struct ThroughCheck: Sendable {
                 ))
         }
         let wanted = wanted
-        // Name and path come in one message, if the peer there tells of paths.
+        // Name and path come in one message, if the peer there reports paths.
         let acquaintance = try await value(of: session) { session -> Acquaintance? in
             guard case .named(let text) = wanted else { return nil }
             return PeerName(text).matching(session.acquaintances(of: carrier)) {

@@ -10,9 +10,9 @@ import ProgramSupport
 actor CodeOffer {
     /// The device to send to.
     enum Receiver: Sendable {
-        /// It has proven that its person knows the code, and is connected.
+        /// A connected device that has proven to know the code.
         case guest(Peer)
-        /// The person here has chosen it.
+        /// A device that the person here has chosen.
         case chosen(PeerChoice)
     }
 

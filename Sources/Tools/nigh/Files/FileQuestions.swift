@@ -55,7 +55,7 @@ final class FileQuestions: @unchecked Sendable {
     /// Stops reading the input.
     func stop() { input.stop() }
 
-    /// Must be called with the lock held.
+    /// Shows the next question, if none is shown. Must be called with the lock held.
     private func show() {
         guard shown == nil, let next = queue.open else { return }
         live.showQuestion(next.text)

@@ -352,7 +352,7 @@ final class FilesToSend: @unchecked Sendable {
     let paths: [String]
     /// Files and folders that are not sent, with the reasons.
     let skipped: [SourceTree.Skipped]
-    /// Their name for a person.
+    /// The name of the files for a person.
     let label: String
 
     /// - Parameter label: nil for the names of the files, or their number.

@@ -6,7 +6,7 @@ import SessionArguments
 
 /// The files that a peer sends to this command. Confined to the `FileReceiver`, hence `@unchecked Sendable`.
 final class IncomingTransfer: @unchecked Sendable {
-    /// Unique in the program.
+    /// A number that is unique in the program.
     let number: Int
     var peer: Peer
     /// When the peer was accepted or, once it is connected, when it connected.

@@ -135,7 +135,7 @@ struct ReceiveCommand: Subcommand {
         return report(outcome, results)
     }
 
-    /// Guests are not asked about: they have scanned the code that is shown here.
+    /// The policy without `--accept`. Guests are not asked about: they have scanned the code that is shown here.
     private var usualPolicy: AcceptPolicy {
         session.admitsGuests && !isTerminal(STDIN_FILENO) ? .paired : .ask
     }

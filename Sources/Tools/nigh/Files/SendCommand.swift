@@ -184,9 +184,9 @@ struct SendCommand: Subcommand {
 
 /// The meaning of the operands of `nigh send`: which peer gets which files.
 struct SendOrder {
-    /// Empty if nobody is named: then a code is shown.
+    /// The peers to send to; empty if none is named, and then a code is shown.
     let peers: [PeerChoice]
-    /// Only `-` if the standard input is sent.
+    /// The files and folders to send; only `-` for the standard input.
     let paths: [String]
     /// A sentence about how the first operand was understood; nil if that is clear.
     private(set) var remark: String?

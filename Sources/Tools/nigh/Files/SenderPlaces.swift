@@ -6,7 +6,7 @@ struct SenderPlaces {
     /// A sender that has a place.
     struct Holder: Equatable {
         let peer: PeerID
-        /// Grows with each place that is given.
+        /// A number that grows with each place that is given.
         let number: Int
         let isPaired: Bool
         /// Whether its files were accepted.

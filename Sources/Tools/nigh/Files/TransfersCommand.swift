@@ -122,7 +122,7 @@ struct TransfersCommand: Subcommand {
         let size: Int?
         /// The number of files that are whole here; nil for a transfer that this side sends.
         let wholeFiles: Int?
-        /// In seconds since 1970.
+        /// The time of the last change, in seconds since 1970.
         let changed: Int
 
         private var isOutgoing: Bool { if case .incoming = origin { false } else { true } }

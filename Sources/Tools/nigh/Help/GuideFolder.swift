@@ -7,9 +7,9 @@ struct GuideFolder {
     struct Guide {
         /// The name that the user types.
         let name: String
-        /// Its first heading.
+        /// The guide's first heading.
         let title: String
-        /// Its path below the folder.
+        /// The guide's path below the folder.
         fileprivate let path: String
 
         /// The page that `make docs` makes of it, below the site's folder.

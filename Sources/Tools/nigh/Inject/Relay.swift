@@ -55,7 +55,7 @@ final class Relay: TransportEvents, @unchecked Sendable {
     private var down: Set<ObjectIdentifier> = []
     private static let downDelay = Moment.Span.milliseconds(250)
 
-    /// Both transports belong to the relay from now on.
+    /// Creates a relay, which owns both transports from now on.
     init(
         from listener: any Transport, through dialler: FaultyTransport, to target: TransportAddress,
         on loop: any EventLoop, report: @escaping (Event) -> Void

@@ -36,7 +36,7 @@ final class RelayedPackets {
     /// The datagram port of one pipe. Packets that arrive here are sent at the other one.
     private final class Side: DatagramHandler {
         let port: any DatagramPort
-        /// Where the other end takes packets: at the last place from which one came.
+        /// The address of the other end: that of its last packet.
         private var end: DatagramSource
         /// Nil after the end.
         var other: Side?

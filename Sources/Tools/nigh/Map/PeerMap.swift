@@ -5,7 +5,7 @@ import NighRelays
 /// Peers, their connections, and the paths of these, as far as one session knows. A value; `PeerMapText` and
 /// `PeerMapPicture` show it.
 struct PeerMap: Equatable, Sendable {
-    /// Somebody on the map.
+    /// A peer on the map.
     struct Node: Equatable, Sendable {
         let id: PeerID
         var name: String
@@ -19,7 +19,7 @@ struct PeerMap: Equatable, Sendable {
         var label: String { "\(name) (\(id.short))" }
     }
 
-    /// Two of them, the one with the smaller PeerID first.
+    /// Two peers, the one with the smaller PeerID first.
     struct Pair: Hashable, Comparable, Sendable {
         let first: PeerID
         let second: PeerID
@@ -31,7 +31,7 @@ struct PeerMap: Equatable, Sendable {
         }
     }
 
-    /// The conversation of two of them.
+    /// The conversation of two peers.
     struct Edge: Equatable, Sendable {
         /// The path; nil if nobody has reported it.
         var path: ConversationPath?
@@ -51,12 +51,12 @@ struct PeerMap: Equatable, Sendable {
         }
     }
 
-    /// All of them: this session first, then by name.
+    /// All peers: this session first, then by name.
     private(set) var nodes: [Node] = []
     private(set) var edges: [Pair: Edge] = [:]
     private var places: [PeerID: Int] = [:]
 
-    /// Adds somebody. A later addition of the same peer updates it.
+    /// Adds a peer, or updates it.
     mutating func add(_ node: Node) {
         guard let place = places[node.id] else {
             places[node.id] = nodes.count

@@ -10,7 +10,7 @@ struct RecordCutter {
         let length: Int
     }
 
-    /// More than the bytes of any record but for its content.
+    /// The most bytes that are kept of a record: more than any has in front of its content.
     static let headLimit = 2_048
 
     private var head: [UInt8] = []

@@ -10,7 +10,7 @@ struct TraceFilter: Hashable, Sendable {
     /// The names of types of frames and kinds of packets. Empty means all of them, and also items that are neither.
     var types: Set<String> = []
     var direction: PacketDirection?
-    /// Counted from the beginning of the record.
+    /// The time of the first entry to show, from the beginning of the record.
     var since: Duration?
     var until: Duration?
 

@@ -19,9 +19,9 @@ struct TracedConversations {
 
     private var conversations: [UInt64: Conversation] = [:]
 
-    /// More than the number of conversations that a session has at once.
+    /// The most conversations that are followed: more than a session has at once.
     private static let conversationLimit = 256
-    /// More than the number of streams that both sides have open at once.
+    /// The most streams that are followed: more than both sides have open at once.
     private static let streamLimit = 4_096
 
     /// Counts a frame of streams.

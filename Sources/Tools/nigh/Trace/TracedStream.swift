@@ -14,14 +14,14 @@ struct TracedStream {
     let name: String
     let purpose: StreamPurpose
     private let content: Content
-    /// By direction; nil once bytes are missing, or break the rules.
+    /// The readers of both directions; nil once bytes are missing, or break the rules.
     private var cutters: [RecordCutter?] = [RecordCutter(), RecordCutter()]
     /// The names that have numbers.
     private var names: [String] = []
     /// The names of the calls without an outcome, by their numbers.
     private var calls: [UInt64: String] = [:]
 
-    /// More than the number of calls that wait in one stream at once.
+    /// The most calls that are followed: more than wait in one stream at once.
     private static let callLimit = 8_192
 
     /// Returns nil for a stream without such records.
@@ -39,7 +39,7 @@ struct TracedStream {
     /// The stream in a line.
     var label: String { name.isEmpty ? "\(purpose)" : "\(purpose), \(name)" }
 
-    /// Bytes in that direction are missing, so those behind them cannot be read.
+    /// Stops reading in a direction, because bytes are missing there.
     mutating func lose(_ direction: PacketDirection) { cutters[Int(direction.rawValue)] = nil }
 
     /// Returns the records that end with these bytes.

@@ -12,11 +12,11 @@ import NighUV
 final class BlueZ: @unchecked Sendable {
     /// Whether the transport can work.
     enum Availability: Equatable {
-        /// It is not known yet.
+        /// Not known yet.
         case unknown
-        /// It cannot, because something is missing.
+        /// The transport cannot work, because something is missing.
         case missing(BluetoothFault)
-        /// It can, over this adapter, which is present and switched on.
+        /// The transport works over this adapter, which is present and switched on.
         case adapter(BlueZObjects.Adapter)
 
         var adapter: BlueZObjects.Adapter? { if case .adapter(let adapter) = self { adapter } else { nil } }

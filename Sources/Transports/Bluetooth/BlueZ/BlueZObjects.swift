@@ -39,7 +39,7 @@ struct BlueZObjects {
     static let adapterInterface = "org.bluez.Adapter1"
     static let deviceInterface = "org.bluez.Device1"
 
-    /// By path.
+    /// The adapters by path.
     private(set) var adapters: [String: Adapter] = [:]
     private(set) var devices: [String: Device] = [:]
 

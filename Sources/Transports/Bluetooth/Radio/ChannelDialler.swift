@@ -9,7 +9,7 @@ import NighUV
 final class ChannelDialler: @unchecked Sendable {
     /// The pause before a dial is retried after a temporary failure; it doubles each time.
     private static let firstRetry = Moment.Span.milliseconds(50)
-    /// That first pause while this machine's own kernel still has to close the last connection. It is shorter, because
+    /// The first pause while this machine's own kernel still has to close the last connection. It is shorter, because
     /// asking the kernel costs no radio time.
     private static let firstRetryWhenBusy = Moment.Span.milliseconds(5)
     private static let longestRetry = Moment.Span.milliseconds(800)
