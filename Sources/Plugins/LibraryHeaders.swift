@@ -226,8 +226,8 @@ struct LibraryHeaders {
         else { throw Self.disagreement }
     }
 
-    /// Checks that the part that becomes read-only after loading ends where a section ends. The first three entries of
-    /// the table that is filled in as functions are called belong to it.
+    /// Checks that the part to become read-only after loading ends where a section ends. The first three entries of the
+    /// table that is filled in as functions are called belong to it.
     private func checkReadOnly() throws(Flaw) {
         let page = UInt64(getpagesize())
         for part in segments where part.p_type == UInt32(PT_GNU_RELRO) {

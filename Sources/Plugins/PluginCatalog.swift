@@ -1,7 +1,7 @@
 import NighCore
 
-/// The plugins that a program can choose from: those that were named to it, which are loaded at once, and those in
-/// folders, which are loaded when their scheme is asked for.
+/// The plugins that a program can choose from: the named ones, loaded at once, and those in folders, loaded when their
+/// scheme is asked for.
 public struct PluginCatalog: Sendable {
     /// The plugins that were named, in their order.
     public let named: [LoadedPlugin]

@@ -17,9 +17,9 @@ public enum TransportPlugin {
     /// Makes the description that the plugin's function returns. It is a few bytes that are never freed, because a
     /// plugin is never unloaded.
     ///
-    /// This is compiled into the plugin, so that the toolchain and the Nigh that it states are those that the plugin
-    /// was built with. Everything passed to it is plain data: when the program reads the description, none of the
-    /// plugin's Swift code may have run, because it could have been built for a Nigh with another memory layout.
+    /// This is compiled into the plugin, so it states the toolchain and the Nigh of the plugin. Everything passed to it
+    /// is plain data: when the program reads the description, none of the plugin's Swift code may have run, because it
+    /// could have been built for a Nigh with another memory layout.
     ///
     /// - Parameters:
     ///   - scheme: The transport's scheme, the same as in its registry entry and in every transport that it makes.

@@ -2,7 +2,7 @@
 public struct MouseInput: Hashable, Sendable {
     /// The user's action.
     public var action: Action
-    /// The cell where it was done, which may lie outside of a canvas that is smaller than the terminal.
+    /// The cell of the action. It may lie outside of a canvas that is smaller than the terminal.
     public var position: CellPosition
 
     /// Creates an action at a cell.

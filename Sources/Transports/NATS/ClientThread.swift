@@ -12,13 +12,13 @@ import Synchronization
 final class ClientThread: @unchecked Sendable {
     static let firstPause = Moment.Span.milliseconds(250)
     static let longestPause = Moment.Span.seconds(2)
-    /// A connection that ends sooner counts as failed, so that a server that ends each one is not asked without pause.
+    /// A connection that ends sooner counts as failed. So a server that ends each one is asked with pauses.
     private static let shortLife = Moment.Span.seconds(1)
     /// How long the end waits for packets that were published before it.
     private static let lastWrites = Moment.Span.seconds(1)
     /// How many bytes should wait: the amount that a fast network takes in some milliseconds.
     static let queue = 1 << 20
-    /// The most bytes that are kept of packets that have left, and the shortest that are kept.
+    /// The most bytes of sent packets that are kept, and the shortest packet that is kept.
     private static let leftSize = 512 << 10
     private static let largePacket = 16 << 10
     /// How often the socket is read before packets are written again, while each time brings at least ``muchToRead``.

@@ -6,7 +6,7 @@ import NighUV
 ///
 /// `@unchecked Sendable`: confined to its loop.
 final class TCPDialler: @unchecked Sendable {
-    /// A connection, and the peer that it was meant to reach if that was one that was found.
+    /// A connection, and the discovered peer that it was meant to reach, if any.
     typealias Opened = (connection: TCPConnection, peer: PeerID?)
 
     /// The most places that are reported for an address.

@@ -4,8 +4,8 @@ import SessionArguments
 
 /// Finds peers by name or PeerID.
 extension CommandSession {
-    /// After this time without a result, a transport that is down is expected to stay down, the command reports that it
-    /// waits, and a peer that is announced with a number behind the name is taken, too.
+    /// The time without a result after which the search adapts: a transport that is down is expected to stay down, the
+    /// command reports that it waits, and a peer announced with a number behind the name is taken, too.
     static let patience = Moment.Span.seconds(1)
 
     /// The search for one peer.

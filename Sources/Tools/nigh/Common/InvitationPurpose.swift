@@ -80,7 +80,7 @@ enum InvitationPurpose: String, CaseIterable, Sendable {
         purposes.lazy.compactMap(\.acceptor).first
     }
 
-    /// The reason with which a session that accepts `purposes` declines an invitation for `wanted`, which is nil for an
+    /// The reason for declining an invitation for `wanted` at a session that accepts `purposes`. `wanted` is nil for an
     /// invitation of another program.
     static func refusal(of wanted: InvitationPurpose?, accepting purposes: [InvitationPurpose]) -> String {
         guard let program = program(accepting: purposes) else { return "this nigh accepts no invitations" }

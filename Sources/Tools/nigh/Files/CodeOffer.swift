@@ -40,11 +40,11 @@ actor CodeOffer {
     static let code = Results.Kind("code", plural: "codes")
     static let guess = Results.Kind("wrong_guess", plural: "wrong_guesses")
 
-    /// The time for which others that show a code are looked for, so that no two have the same number.
+    /// The time of the search for other sessions with a code, so that no two have the same number.
     private static let searchTime = Duration.milliseconds(400)
     /// The maximum number of devices that may be about to prove that they know the code.
     private static let mostVisitors = 4
-    /// The time within which a device that was let in has to prove that it knows the code.
+    /// The time limit for a device to prove that it knows the code, once it was let in.
     private static let proofTime = Moment.Span.seconds(15)
     /// The number of wrong guesses after which the command ends: nobody mistypes so often.
     static let mostWrongGuesses = 10

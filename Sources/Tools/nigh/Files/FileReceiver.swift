@@ -82,7 +82,7 @@ actor FileReceiver {
 
     /// The maximum number of peers that send at once.
     static let mostSenders = 8
-    /// The most connected peers: those that send, as many that have not left yet, and one that takes the place of
+    /// The most connected peers: the senders, the same number that have not left yet, and one that takes the place of
     /// another.
     static let mostPeers = 2 * mostSenders + 1
     /// The time within which a connected peer has to begin to offer files, and within which it has to offer more or

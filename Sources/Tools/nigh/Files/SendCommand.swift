@@ -8,8 +8,8 @@ import NighMemory
 import SessionArguments
 import Terminal
 
-/// `nigh send`: sends files and folders to devices that run `nigh receive`, or to the one on which a person types the
-/// code that it shows.
+/// `nigh send`: sends files and folders to devices that run `nigh receive`, or to the device on which a person types
+/// the shown code.
 struct SendCommand: Subcommand {
     let commandName = "send"
     var output: OutputOptions

@@ -85,8 +85,8 @@ enum TransferText {
     /// The most names in a question.
     private static let mostNames = 3
 
-    /// A name or path that a peer may have chosen, in quotes that it cannot contain, without characters that a terminal
-    /// does not show, and short enough to see its end.
+    /// A peer's name or path in quotes that it cannot contain, without invisible characters, and short enough to see
+    /// its end.
     static func quoted(_ name: String) -> String {
         let plain = name.unicodeScalars.map { $0.isInvisible || $0 == "\"" ? "_" : String($0) }.joined()
         return "\"\(CellText(plain).fitting(longestName).string)\""

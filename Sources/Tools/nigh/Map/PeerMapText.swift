@@ -88,7 +88,7 @@ struct PeerMapText {
         return "\(peers), \(conversations)" + (counts.isEmpty ? "" : ": " + counts.joined(separator: ", "))
     }
 
-    /// The conversations that others carry or that have no link, and the members of the mesh that are not connected.
+    /// The relayed conversations, those without a link, and the members of the mesh that are not connected.
     private var exceptions: [Line] {
         let carried = map.edges.filter { $0.value.carrier != nil || $0.value.kind == "via" }.sorted {
             $0.key < $1.key
