@@ -31,7 +31,7 @@ struct BenchReport: Sendable {
             <body>
             <main>
             <h1>From \(findings.own) to \(name)</h1>
-            <p class="lead">The throughput between two devices, and its effect on the round trip.\(stopRequest)</p>
+            <p class="lead">The throughput between two devices, and its effect on the round trip.\(interruption)</p>
             \(setUp)
             <h2>Summary</h2>
             \(summary)
@@ -47,7 +47,7 @@ struct BenchReport: Sendable {
         return markup.description
     }
 
-    private var stopRequest: Markup {
+    private var interruption: Markup {
         findings.wasInterrupted ? " The measurement was interrupted: some runs are missing." : ""
     }
 

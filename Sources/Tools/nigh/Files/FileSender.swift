@@ -48,7 +48,7 @@ actor FileSender {
     let files: FilesToSend
     let plan: Plan
     let results: Results
-    /// The place of this transfer's lines in the display.
+    /// The lines of this transfer in the display.
     let display: SendDisplay.TransferLines
     var target: Target
     /// The record of this transfer for `nigh transfers`; nil if none is kept.
@@ -107,13 +107,13 @@ actor FileSender {
             if let error = error as? NighError, case .declined = error.cause, !error.isRetryable {
                 record?.remove()
             }
-            outcome.error = isInterrupted ? stopRequest : error
+            outcome.error = isInterrupted ? interruption : error
         }
         outcome.time = begunAt.map { (LoopThread.now - $0).duration } ?? .zero
         return outcome
     }
 
-    private var stopRequest: FileFailure {
+    private var interruption: FileFailure {
         // The receiver keeps no bytes of a pipe.
         guard files.canBeRepeated, outcome.stored > 0 else { return FileFailure("interrupted", .cancelled) }
         return FileFailure(
