@@ -30,7 +30,7 @@ public nonisolated(nonsending) func withSession<Result>(
     do {
         let result =
             endsOnInterrupt && SimulatedDevice.current == nil
-            ? try await Interruption.cancelling { try await body(session) } : try await body(session)
+            ? try await SignalCancellation.cancelling { try await body(session) } : try await body(session)
         await session.close()
         return result
     } catch {

@@ -2,9 +2,9 @@ import Glibc
 
 /// The headers of a shared library's file, read and compared before the loader relies on them.
 ///
-/// The loader maps what the headers name and follows it. If a file is cut off, or its headers are damaged, that ends
-/// the process. So all that the loader follows must lie within the file, and what is stated twice, for the loader and
-/// for linkers, must agree. What the headers lead to (code, relocations, symbols) is not checked.
+/// The loader maps the parts that the headers name and follows their pointers. If a file is cut off, or its headers are
+/// damaged, that ends the process. So all that the loader follows must lie within the file, and what is stated twice,
+/// for the loader and for linkers, must agree. The code, relocations and symbols are not checked.
 struct LibraryHeaders {
     /// Why a file is not loaded, in words.
     struct Flaw: Error {
@@ -13,12 +13,12 @@ struct LibraryHeaders {
         init(_ message: String) { self.message = message }
     }
 
-    /// More than any library has, so that no wrong number makes the program read a lot.
+    /// The most segments that are read: more than any library has, so that a wrong number does little harm.
     private static let segmentLimit = 128
     private static let sectionLimit = 65_536
     private static let entryLimit = 65_536
 
-    /// No address of a process is beyond this.
+    /// The end of the addresses that a process can have.
     private static let endOfMemory: UInt64 = 1 << 48
 
     let segments: [Elf64_Phdr]
@@ -106,7 +106,7 @@ struct LibraryHeaders {
         return overflow ? nil : end
     }
 
-    // MARK: What must hold
+    // MARK: The checks
 
     /// Fails if the loader would follow something that leads nowhere.
     func check() throws(Flaw) {
@@ -226,7 +226,7 @@ struct LibraryHeaders {
         else { throw Self.disagreement }
     }
 
-    /// Checks that what becomes read-only once it is loaded ends where a section ends. The first three entries of the
+    /// Checks that the part to become read-only after loading ends where a section ends. The first three entries of the
     /// table that is filled in as functions are called belong to it.
     private func checkReadOnly() throws(Flaw) {
         let page = UInt64(getpagesize())

@@ -6,7 +6,7 @@ public struct LoadedPlugin: Sendable {
     public let path: String
     /// The plugin's own version.
     public let version: String
-    /// What the transport offers and costs, according to the plugin.
+    /// The capabilities and costs of the transport, according to the plugin.
     public let capabilities: TransportCapabilities
     /// The transport as an entry for a registry.
     public let entry: TransportRegistry.Entry
@@ -16,7 +16,7 @@ public struct LoadedPlugin: Sendable {
 
     /// Loads the plugin in the file at `path`. It reads the disk, so do not call it on a session's loop. Fails, in one
     /// sentence that says what to do, if the file is not a plugin, if others may write it, if it was built with another
-    /// compiler or for another Nigh than this program, and in programs that cannot load any plugin. What was loaded
+    /// compiler or for another Nigh than this program, and in programs that cannot load any plugin. A loaded library
     /// stays loaded.
     public init(path: String) throws(NighError) {
         let file = PluginFile(path)
@@ -25,8 +25,8 @@ public struct LoadedPlugin: Sendable {
         try self.init(description.pointee, of: file)
     }
 
-    /// Compares what the plugin was built with. Nothing behind the first four bytes may be read before they have been
-    /// checked.
+    /// Compares the compiler and the Nigh that the plugin was built with. Nothing behind the first four bytes may be
+    /// read before they have been checked.
     private static func check(
         _ description: UnsafePointer<nigh_plugin>, of file: PluginFile
     ) throws(NighError) {

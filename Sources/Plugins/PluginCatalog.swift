@@ -1,7 +1,7 @@
 import NighCore
 
-/// The plugins that a program can choose from: those that were named to it, which are loaded at once, and those in
-/// folders, which are loaded when their scheme is asked for.
+/// The plugins that a program can choose from: the named ones, loaded at once, and those in folders, loaded when their
+/// scheme is asked for.
 public struct PluginCatalog: Sendable {
     /// The plugins that were named, in their order.
     public let named: [LoadedPlugin]
@@ -43,8 +43,8 @@ public struct PluginCatalog: Sendable {
     }
 
     /// Returns all named plugins, and of the others those for `schemes`, except for schemes that `registry` has. It
-    /// loads what is not loaded yet, so it reads the disk. Fails if one of the plugins is refused, if two have the same
-    /// scheme, if a named one has a scheme that `registry` has, and for a scheme that is found nowhere.
+    /// loads those that are not loaded yet, so it reads the disk. Fails if one of the plugins is refused, if two have
+    /// the same scheme, if a named one has a scheme that `registry` has, and for a scheme that is found nowhere.
     public func plugins(
         for schemes: [String], beside registry: TransportRegistry
     ) throws(NighError) -> [LoadedPlugin] {

@@ -12,8 +12,8 @@ struct PluginFile: Hashable, Sendable {
     /// The name of the function that each plugin exports.
     private static let entrySymbol = "nigh_transport_plugin"
 
-    /// Checks the file, loads it, and returns what the plugin says about itself. From then on its code is a part of
-    /// this process, even if the plugin is refused for what it says: Swift cannot unload code.
+    /// Checks the file, loads it, and returns the plugin's description. From then on its code is a part of this
+    /// process, even if the plugin is refused for its description: Swift cannot unload code.
     func open() throws(NighError) -> UnsafePointer<nigh_plugin> {
         try HostProgram.check(loading: path)
         try checkWhoMayWrite()

@@ -18,7 +18,7 @@ public struct PluginFolders: Hashable, Sendable {
             userData: DataFolder.ofThisUser)
     }
 
-    /// Creates what `standard` is for these two values.
+    /// Creates the folders of `standard` for these two values.
     init(listed: String?, userData: String?) {
         if let listed {
             paths = listed.split(separator: ":").map(String.init)
@@ -46,8 +46,8 @@ public struct PluginFolders: Hashable, Sendable {
         }
     }
 
-    /// Returns what the folders contain: the plugins, and the libraries whose name is not a scheme, where nobody finds
-    /// them. It reads nothing but the names.
+    /// Returns the plugins in the folders, and the libraries whose name is not a scheme, so that nobody finds them. It
+    /// reads nothing but the names.
     func contents() -> (plugins: [Plugin], misnamed: [String]) {
         var plugins: [Plugin] = []
         var misnamed: [String] = []

@@ -1,8 +1,7 @@
 @_exported import CNighPlugin
 import NighCore
 
-/// What a plugin is made with. A plugin is a shared library, built separately from the program, that contains a
-/// transport.
+/// Makes a plugin. A plugin is a shared library, built separately from the program, that contains a transport.
 ///
 /// A plugin exports one C function. This is all of it:
 ///
@@ -18,14 +17,14 @@ public enum TransportPlugin {
     /// Makes the description that the plugin's function returns. It is a few bytes that are never freed, because a
     /// plugin is never unloaded.
     ///
-    /// This is compiled into the plugin, so that the toolchain and the Nigh that it states are those that the plugin
-    /// was built with. Everything passed to it is plain data: when the program reads the description, none of the
-    /// plugin's Swift code may have run, because it could have been built for a Nigh with another memory layout.
+    /// This is compiled into the plugin, so it states the toolchain and the Nigh of the plugin. Everything passed to it
+    /// is plain data: when the program reads the description, none of the plugin's Swift code may have run, because it
+    /// could have been built for a Nigh with another memory layout.
     ///
     /// - Parameters:
     ///   - scheme: The transport's scheme, the same as in its registry entry and in every transport that it makes.
     ///   - version: The plugin's own version, in any form.
-    ///   - capabilities: What the transport offers and costs; see `TransportCapabilities.init(_:)`.
+    ///   - capabilities: The capabilities and costs of the transport; see `TransportCapabilities.init(_:)`.
     ///   - makeEntry: Returns the transport, by `offer`. Called at most once, after the program has found that the two
     ///     fit.
     @_alwaysEmitIntoClient  // Otherwise it would state the program's own toolchain and Nigh, and always fit.

@@ -1,4 +1,4 @@
-// What the author of a transport imports: the contract of transports, event loops and sockets, and how a plugin offers
+// The module for authors of transports: the contract of transports, event loops and sockets, and how a plugin offers
 // its transport. It brings no session.
 
 @_exported import CNighPlugin

@@ -12,7 +12,8 @@ import Testing
         try #require(lines.count == 4)
         let end = { (place: String, token: String) in
             BrokerMessage.PipeEnd(
-                place: try #require(BrokerPlace(place)), token: token, window: 65_536, longestPacket: 4_096)
+                replyAddress: try #require(BrokerReplyAddress(place)), token: token, window: 65_536,
+                longestPacket: 4_096)
         }
         let messages = [BrokerMessage.open(try end("puma.7f", "1")), .opened(try end("lynx.c0", "a"))]
         for (message, line) in zip(messages, lines) {
@@ -35,7 +36,7 @@ import Testing
         let advertisement = Advertisement(
             service: "chat", peer: peer, name: DisplayName(fitting: "Puma"),
             info: try DiscoveryInfo(["room": "4"]), isFull: true)
-        let place = try #require(BrokerPlace("puma.7f"))
+        let place = try #require(BrokerReplyAddress("puma.7f"))
         let messages: [BrokerMessage] = [
             .here(address, again: .seconds(37), advertisement), .gone(address), .who(place), .refused,
         ]
@@ -48,7 +49,7 @@ import Testing
         }
         // Nobody can make this session publish under a subject of their own making.
         for text in ["a.*", "a.>", "*.b", "a", "a.b.c", "a..b", "A.b", "a. b", ""] {
-            #expect(BrokerPlace(text) == nil, "\(text)")
+            #expect(BrokerReplyAddress(text) == nil, "\(text)")
         }
     }
 

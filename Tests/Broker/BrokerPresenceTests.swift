@@ -102,7 +102,7 @@ import Testing
         var presence = BrokerPresence(scheme: "sim", seed: 1, at: now)
         presence.beginAdvertising(at: now)
         for number in 0..<10_000 {
-            presence.asked(by: BrokerPlace(identity: "i", nonce: "n\(number)"), at: now)
+            presence.asked(by: BrokerReplyAddress(identity: "i", nonce: "n\(number)"), at: now)
         }
         let answers = presence.due(at: now + .seconds(1)).actions.filter {
             if case .answer = $0 { true } else { false }

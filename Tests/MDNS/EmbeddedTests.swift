@@ -20,7 +20,7 @@ struct EmbeddedTests {
         let seen = try await first.wait { $0.found["Second"] }
         #expect(seen.port == 4_002)
         #expect(seen.id == "b")
-        #expect(seen.places[0].addresses.contains { $0.bytes == [127, 0, 0, 1] })
+        #expect(seen.endpoints[0].addresses.contains { $0.bytes == [127, 0, 0, 1] })
         #expect(!seen.isOwn)
         #expect(try await second.wait { $0.found["First"] }.port == 4_001)
         #expect(try await first.wait { $0.found["First"] }.isOwn)
@@ -65,7 +65,7 @@ struct EmbeddedTests {
         _ = try await watcher.wait(noticing: neighbours) { watcher in
             let names = neighbours.map(\.lastName)
             let areFound = zip(names, [4_001, 4_002]).allSatisfy { name, port in
-                name.flatMap { watcher.found[$0] }?.places.contains { $0.port == port } == true
+                name.flatMap { watcher.found[$0] }?.endpoints.contains { $0.port == port } == true
             }
             return areFound && names[0] != names[1] ? true : nil
         }
@@ -146,7 +146,7 @@ private final class Holder<Value>: @unchecked Sendable { var value: Value? }
 
 extension DiscoveredService {
     /// The port, or nil while there are two places, of which one is about to go.
-    fileprivate var port: UInt16? { places.count == 1 ? places[0].port : nil }
+    fileprivate var port: UInt16? { endpoints.count == 1 ? endpoints[0].port : nil }
 
     fileprivate var id: String? {
         texts.count == 1 ? texts[0].value(of: "id").map { String(decoding: $0, as: UTF8.self) } : nil

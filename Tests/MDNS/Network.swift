@@ -87,9 +87,9 @@ final class FakeBackend: DiscoveryBackend {
         isPresent: Bool = true
     ) {
         let question = Question(name: DomainName(escaped: name)!, type: type)
-        let place = RecordChange.Place(interface: interface, version: version)
+        let origin = RecordChange.Origin(interface: interface, version: version)
         for (number, watched) in watches.sorted(by: { $0.key < $1.key }) where watched == question {
-            events?.watchChanged(self, number, RecordChange(isPresent: isPresent, place: place, data: data))
+            events?.watchChanged(self, number, RecordChange(isPresent: isPresent, origin: origin, data: data))
         }
     }
 
@@ -242,7 +242,7 @@ final class Network: ServiceDiscoveryEvents {
     }
 
     func serviceFoundOrChanged(_ service: DiscoveredService) {
-        let places = service.places.map { place in
+        let places = service.endpoints.map { place in
             "\(place.host):\(place.port) \(place.addresses.map(\.description).joined(separator: ","))"
         }
         let texts = service.texts.map { text in

@@ -136,7 +136,7 @@ struct ServiceDirectoryTests {
                 "Puma._greet._tcp.local", .service,
                 ServiceRecord(port: port, host: DomainName(literal: "h\(port).local")).data)
         }
-        #expect(daemon.watches.count == 3 + 2 * ServiceDirectory.maximumPlaces)
+        #expect(daemon.watches.count == 3 + 2 * ServiceDirectory.maximumEndpoints)
         for last in 1...UInt8(200) { daemon.reportRecord("other.local", .address4, [10, 0, 1, last]) }
         _ = try network.reports()
         #expect(
@@ -192,7 +192,7 @@ struct ServiceDirectoryTests {
         let words = reported.split(separator: " ")
         #expect(words.contains("other.local:1"))
         #expect(words.last?.split(separator: "|").contains("v=1") == true)
-        #expect(words.count { $0 == "or" } == ServiceDirectory.maximumPlaces - 1)
+        #expect(words.count { $0 == "or" } == ServiceDirectory.maximumEndpoints - 1)
         #expect(words.last?.split(separator: "|").count == ServiceDirectory.maximumTexts)
     }
 

@@ -15,7 +15,7 @@ struct DiallerTests {
         let many = (1...100).map { SocketAddress(.v4(0x0A00_0000 + UInt32($0)), port: 4000) }
         let result: Result<[TransportAddress], NighError> = try waitForReply { reply in
             loop.execute {
-                let dialler = Dialler(on: loop, interface: "lo", addresses: { _ in many }) { _, _ in }
+                let dialler = TCPDialler(on: loop, interface: "lo", addresses: { _ in many }) { _, _ in }
                 dialler.places(behind: TCPDestination.address(of: peer), found: reply)
             }
         }
@@ -31,7 +31,7 @@ struct DiallerTests {
             func probe() throws -> Bool? {
                 try waitForReply { (reply: @escaping @Sendable (Bool?) -> Void) in
                     loop.execute {
-                        let dialler = Dialler(
+                        let dialler = TCPDialler(
                             on: loop, interface: "lo", addresses: { _ in addresses }, ended: { _, _ in })
                         dialler.probe(peer, timeout: .seconds(10)) { accepted in
                             withExtendedLifetime(dialler) { reply(accepted) }

@@ -14,8 +14,8 @@ struct NeighboursTests {
 
     private func place(
         _ addresses: [[UInt8]], port: UInt16 = 4000, on interface: UInt32 = 2
-    ) -> DiscoveredService.Place {
-        DiscoveredService.Place(
+    ) -> DiscoveredService.Endpoint {
+        DiscoveredService.Endpoint(
             host: "somewhere.local", port: port,
             addresses: addresses.compactMap { HostAddress(bytes: $0, interface: Int32(interface)) })
     }
@@ -26,15 +26,16 @@ struct NeighboursTests {
     ) -> DiscoveredService {
         DiscoveredService(
             key: DiscoveredService.Key(name: name, interface: interface),
-            places: [place(addresses, port: port, on: interface)], texts: [text], isOwn: isOwn)
+            endpoints: [place(addresses, port: port, on: interface)], texts: [text], isOwn: isOwn)
     }
 
     /// An instance that may have forged records beside the true ones.
     private func service(
-        _ name: String, texts: [[TextEntry]], places: [DiscoveredService.Place]? = nil
+        _ name: String, texts: [[TextEntry]], places: [DiscoveredService.Endpoint]? = nil
     ) -> DiscoveredService {
         DiscoveredService(
-            key: DiscoveredService.Key(name: name, interface: 2), places: places ?? [place([[10, 0, 0, 7]])],
+            key: DiscoveredService.Key(name: name, interface: 2),
+            endpoints: places ?? [place([[10, 0, 0, 7]])],
             texts: texts, isOwn: false)
     }
 

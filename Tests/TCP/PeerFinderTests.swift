@@ -54,7 +54,7 @@ struct PeerFinderTests {
                 finder.serviceFoundOrChanged(
                     DiscoveredService(
                         key: DiscoveredService.Key(name: name(number), interface: 2),
-                        places: [.init(host: "h.local", port: 4000, addresses: [address!])],
+                        endpoints: [.init(host: "h.local", port: 4000, addresses: [address!])],
                         texts: [[("v", "1"), ("id", "\(peer)")].map { TextEntry(key: $0.0, value: $0.1)! }],
                         isOwn: false))
             }

@@ -1,5 +1,5 @@
-/// The completion script for bash: one function that finds its position on the command line, and offers what can stand
-/// there.
+/// The completion script for bash: one function that finds its position on the command line, and offers the words that
+/// fit there.
 ///
 /// Offered words never pass through anything that would expand them (`compgen -W` does), and are quoted before they
 /// reach the command line, because they may come from strangers.

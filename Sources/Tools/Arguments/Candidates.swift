@@ -1,4 +1,4 @@
-/// What a shell offers to complete a value.
+/// The completions that a shell offers for a value.
 public enum Candidates: Hashable, Sendable {
     /// Nothing: only a person knows the value.
     case none
@@ -11,6 +11,6 @@ public enum Candidates: Hashable, Sendable {
     /// The lines that this shell command prints. The shell runs it when the user presses Tab. The lines are quoted
     /// before they reach the command line, so they may come from strangers.
     case lines(of: String)
-    /// Those lines, and the path of a file.
+    /// The lines that this shell command prints, and the path of a file.
     case linesAndFiles(of: String)
 }

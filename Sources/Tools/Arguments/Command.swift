@@ -1,6 +1,6 @@
-/// A command of a program: its name, what it accepts, and what is made of that.
+/// A command of a program: its name, its parameters, and the action made of their values.
 ///
-/// `Action` is whatever the program needs: an enumeration with a case for each command, or a value that can be run. A
+/// `Action` is the program's own type: an enumeration with a case for each command, or a value that can be run. A
 /// command is a value, declared beside the code that carries it out.
 public struct Command<Action: Sendable>: Sendable {
     let name: String

@@ -1,14 +1,14 @@
 /// An example command line in a command's help.
 public struct Example: Hashable, Sendable {
-    /// What follows the command's own name.
+    /// The command line behind the command's own name.
     let line: String
     let summary: String
 
     /// Creates an example.
     ///
     /// - Parameters:
-    ///   - line: What follows the command's name, as a user types it; single quotes hold a word together.
-    ///   - summary: What the example does.
+    ///   - line: The command line behind the command's name, as a user types it; single quotes hold a word together.
+    ///   - summary: The effect of the example.
     public init(_ line: String, _ summary: String) {
         self.line = line
         self.summary = summary

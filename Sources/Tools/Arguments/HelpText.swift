@@ -51,7 +51,7 @@ struct HelpText {
         return text.lines.joined(separator: "\n") + "\n"
     }
 
-    /// The help of the options that many commands have, and of what else holds for all commands.
+    /// The help of the options that many commands have, and of everything else that holds for all commands.
     static func writeShared(of root: Outline, _ sections: [Section], width: Int) -> String {
         var text = HelpText(width: max(width, leastWidth))
         text.lines = Paragraphs.lines(

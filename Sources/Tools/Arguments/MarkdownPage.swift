@@ -69,7 +69,7 @@ struct MarkdownPage {
 
     private static func cell(_ words: String) -> String { words.replacing("|", with: "\\|") }
 
-    /// Returns `words` with everything escaped that Markdown would interpret, outside of what stands in backquotes.
+    /// Returns `words` with everything escaped that Markdown would interpret, except in backquotes.
     private static func text(_ words: String) -> String {
         let parts = words.split(separator: "`", omittingEmptySubsequences: false)
         return parts.enumerated().map { index, part in

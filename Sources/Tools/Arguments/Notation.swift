@@ -17,8 +17,8 @@ public struct Notation<Value: Sendable>: Sendable {
     ///
     /// - Parameters:
     ///   - placeholder: The word that stands for the value in help, in capitals.
-    ///   - remark: What help adds in parentheses, such as the bounds of a number.
-    ///   - candidates: What a shell offers to complete the value.
+    ///   - remark: The text that help adds in parentheses, such as the bounds of a number.
+    ///   - candidates: The completions that a shell offers for the value.
     ///   - write: Formats a default for help. `read` understands the result.
     ///   - read: Makes the value from text that is never empty, or throws an error whose description says what is
     ///     wrong. It is called while the command line is parsed, and does nothing else.

@@ -19,7 +19,7 @@ public struct OptionDefault: Hashable, Sendable {
 }
 
 extension OptionDefault {
-    /// Returns what is wrong with the default in a program; nil if it fits at least one command.
+    /// Returns the problem with the default in a program; nil if it fits at least one command.
     func problem(in root: Outline) -> UsageError? {
         if let command {
             guard let outline = root.subcommand(command) else {
@@ -36,7 +36,7 @@ extension OptionDefault {
         return UsageError("\(place): no command has an option \(Wording.quoted(option))")
     }
 
-    /// Adds the default to what a command line gives, if the command has the option and the line does not give it.
+    /// Adds the default to the arguments, if the command has the option and they do not give it.
     func add(to arguments: inout RawArguments, of outline: Outline) throws(UsageError) {
         guard command == nil || outline.path.dropFirst().first == command,
             let declaration = outline.option(option),

@@ -1,9 +1,9 @@
-/// A part of what a command accepts: an `Option`, an `Operand`, or an `OptionGroup` of them.
+/// A parameter of a command: an `Option`, an `Operand`, or an `OptionGroup` of them.
 ///
 /// A command lists its parameters. Its closure is called with their values, in the same order and with their types. So
 /// everything declared can be read, everything read was declared, and the compiler checks both.
 public protocol Parameter<Value>: Sendable {
-    /// What the command's closure receives.
+    /// The type that the command's closure receives.
     associatedtype Value: Sendable
 
     /// The options and operands as help, completion and the parser see them.
@@ -13,7 +13,7 @@ public protocol Parameter<Value>: Sendable {
     func value(in arguments: RawArguments) throws(UsageError) -> Value
 }
 
-/// What help, completion and the parser know about one option or operand.
+/// An option or operand as help, completion and the parser see it.
 public struct Declaration: Sendable {
     enum Subject: Sendable {
         case option(OptionDeclaration)
@@ -23,7 +23,7 @@ public struct Declaration: Sendable {
     let subject: Subject
 }
 
-/// What a command line gives to one command: still text, sorted by option and operand.
+/// The arguments of one command: still text, sorted by option and operand.
 public struct RawArguments: Sendable {
     /// The values of each option by its long name, in the order given.
     var options: [String: [String]] = [:]
@@ -51,7 +51,7 @@ struct OptionDeclaration: Hashable, Sendable {
     var section: String?
     /// Whether many commands have the option, so that the help of one command only names it.
     var isShared = false
-    /// Names of earlier versions, of which those with one letter are short. They are understood, and shown nowhere.
+    /// Names of earlier versions; those with one letter are short. They are understood, and shown nowhere.
     var olderNames: [String] = []
 
     var longNames: [String] { form == .negatable ? [name, Self.negation(of: name)] : [name] }

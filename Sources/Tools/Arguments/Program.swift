@@ -1,8 +1,9 @@
 /// A program's command line: one table of commands that the parser, help, errors, completion and manual are made from.
 ///
-/// A program declares what it accepts as values, and passes its arguments to `parse`. Everything here is pure: nothing
-/// is printed, read or run, and the caller handles the outcome or the `UsageError`. No value is looked up by a key that
-/// may be missing: a command's closure receives the values of the parameters that the command lists, in the same order.
+/// A program declares its commands and parameters as values, and passes its arguments to `parse`. Everything here is
+/// pure: nothing is printed, read or run, and the caller handles the outcome or the `UsageError`. No value is looked up
+/// by a key that may be missing: a command's closure receives the values of the parameters that the command lists, in
+/// the same order.
 ///
 /// ```
 /// enum Request: Sendable {
@@ -61,7 +62,7 @@ public struct Program<Action: Sendable>: Sendable {
     ///
     /// - Parameters:
     ///   - root: The first command, whose name is the program's name.
-    ///   - version: What `--version` shows; without it, there is no such option.
+    ///   - version: The text that `--version` shows; without it, there is no such option.
     ///   - sections: Further sections of the program's help and manual.
     ///   - helpTopics: The words that the program itself takes behind `help`, besides its commands, for completion.
     ///   - footer: The last paragraph of the program's help; nil for a sentence about the help of its commands.
@@ -79,7 +80,7 @@ public struct Program<Action: Sendable>: Sendable {
         self.outline = outline
     }
 
-    /// Returns what `arguments` ask for. They do not include the program's own name.
+    /// Parses `arguments`. They do not include the program's own name.
     ///
     /// - Parameters:
     ///   - defaults: The values of options that the arguments do not give.
@@ -99,7 +100,7 @@ public struct Program<Action: Sendable>: Sendable {
                 return .text(
                     try help(for: Array((outline.path + rest.dropFirst()).dropFirst()), width: width))
             }
-            // A command that does nothing by itself shows what is below it.
+            // A command that does nothing by itself shows its subcommands.
             if command.make == nil, rest.isEmpty {
                 return .text(HelpText.write(outline, in: self.outline, sections, width: width))
             }

@@ -11,7 +11,7 @@ struct Scan {
     private var rest: ArraySlice<String>
     private var parsed = RawArguments()
     private var words: [String] = []
-    /// What the user asks for instead of the command: help or the version.
+    /// The user's request for help or the version instead of the command.
     private var request: ParseResult?
 
     private init(_ arguments: ArraySlice<String>, for command: Outline, in root: Outline) {
@@ -20,7 +20,7 @@ struct Scan {
         self.root = root
     }
 
-    /// Returns what `arguments` give to `command`, which is `root` or a command below it.
+    /// Parses `arguments` for `command`, which is `root` or a command below it.
     static func read(_ arguments: ArraySlice<String>, for command: Outline, in root: Outline)
         throws(UsageError)
         -> ParseResult

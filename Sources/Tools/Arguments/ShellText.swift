@@ -1,4 +1,4 @@
-/// What the completion scripts for all shells share.
+/// Text that the completion scripts for all shells share.
 enum ShellText {
     /// Returns `text` in single quotes, as bash and zsh read them.
     static func quoted(_ text: String) -> String {
@@ -20,7 +20,7 @@ enum ShellText {
         (option.short.map { ["-\($0)"] } ?? []) + option.longNames.map { "--\($0)" }
     }
 
-    /// Returns what a spelling of an option does, for shells that show it.
+    /// Returns the effect of a spelling of an option, for shells that show it.
     static func summary(_ option: OptionDeclaration, as spelling: String) -> String {
         let isNegation = option.longNames.dropFirst().contains { spelling == "--\($0)" }
         return isNegation ? "not --\(option.name)" : Wording.onOneLine(option.summary)

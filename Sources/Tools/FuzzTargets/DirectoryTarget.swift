@@ -171,8 +171,8 @@ private final class RecordNetwork: DiscoveryBackend, @unchecked Sendable {
         return label?.below(type) ?? type
     }
 
-    private func place(_ input: inout Input) -> RecordChange.Place {
-        RecordChange.Place(interface: input.pick(Self.interfaces), version: Int32(input.number(below: 2)))
+    private func place(_ input: inout Input) -> RecordChange.Origin {
+        RecordChange.Origin(interface: input.pick(Self.interfaces), version: Int32(input.number(below: 2)))
     }
 
     /// Says a record that answers some question, or the removal of one.
@@ -189,7 +189,7 @@ private final class RecordNetwork: DiscoveryBackend, @unchecked Sendable {
         ]
         let (question, data) = input.pick(all)
         let isPresent = input.isUsual(oneIn: 4)
-        say(question, RecordChange(isPresent: isPresent, place: place(&input), data: input.edited(data)))
+        say(question, RecordChange(isPresent: isPresent, origin: place(&input), data: input.edited(data)))
     }
 
     /// Announces all records of an instance.
@@ -206,17 +206,17 @@ private final class RecordNetwork: DiscoveryBackend, @unchecked Sendable {
         ]
         let first = input.number(below: 4)
         for (question, data) in all[first...] + all[..<first] {
-            say(question, RecordChange(isPresent: true, place: place, data: data))
+            say(question, RecordChange(isPresent: true, origin: place, data: data))
         }
     }
 
     private func say(_ question: Question, _ change: RecordChange) {
         records.removeAll {
-            $0.change.place == change.place && $0.change.data == change.data && $0.question == question
+            $0.change.origin == change.origin && $0.change.data == change.data && $0.question == question
         }
         if change.isPresent { records.append((question, change)) }
-        let interface = change.place.interface
-        let here = records.count { $0.change.place.interface == interface && $0.question == question }
+        let interface = change.origin.interface
+        let here = records.count { $0.change.origin.interface == interface && $0.question == question }
         if here > RecordSet.maximumPerInterface { isCrowded = true }
         for number in watches.keys.sorted() where watches[number] == question {
             directory.watchChanged(number, change)
@@ -229,11 +229,11 @@ private final class RecordNetwork: DiscoveryBackend, @unchecked Sendable {
         if services[service.key] == service { findings.append("found again as it was: \(service)") }
         services[service.key] = service
         let isElsewhere = service.key.interface != UInt32(Self.loopback)
-        let arePossible = service.places.allSatisfy { place in
+        let arePossible = service.endpoints.allSatisfy { place in
             (1...ServiceDirectory.maximumAddresses).contains(place.addresses.count) && place.port != 0
                 && !(isElsewhere && place.addresses.contains(where: \.isLoopback))
         }
-        if !arePossible || !(1...ServiceDirectory.maximumPlaces).contains(service.places.count)
+        if !arePossible || !(1...ServiceDirectory.maximumEndpoints).contains(service.endpoints.count)
             || !(1...ServiceDirectory.maximumTexts).contains(service.texts.count)
         {
             findings.append("an impossible service: \(service)")
@@ -244,7 +244,7 @@ private final class RecordNetwork: DiscoveryBackend, @unchecked Sendable {
         try expect(findings.isEmpty, findings.joined(separator: "; "))
         try expect(directory.count <= instanceLimit, "\(directory.count) instances")
         let most =
-            1 + directory.count * (2 + 2 * ServiceDirectory.maximumPlaces * Self.interfaces.count)
+            1 + directory.count * (2 + 2 * ServiceDirectory.maximumEndpoints * Self.interfaces.count)
         try expect(watches.count <= most, "\(watches.count) watches")
         try expect(type != nil || watches.isEmpty, "watches for nothing")
     }
@@ -272,7 +272,8 @@ private final class RecordNetwork: DiscoveryBackend, @unchecked Sendable {
                 name: label?.below(type) ?? type, interface: Int32(clamping: service.key.interface))
             // If a name is spelt in two ways, either spelling is right.
             let isRight =
-                expected[place].map { $0.places == service.places && $0.texts == service.texts } ?? false
+                expected[place].map { $0.endpoints == service.endpoints && $0.texts == service.texts }
+                ?? false
             try expect(isRight, "\(service) at \(place), expected \(String(describing: expected[place]))")
         }
     }
@@ -293,17 +294,17 @@ private final class RecordNetwork: DiscoveryBackend, @unchecked Sendable {
         let pointers = data(type, .pointer, interface).compactMap { DomainName(wire: $0) }
         guard let spelling = pointers.first(where: { $0 == name }) else { return nil }
         let places = data(name, .service, interface).filter { ServiceRecord(data: $0) != nil }
-            .takingFromBothEnds(ServiceDirectory.maximumPlaces).compactMap(ServiceRecord.init(data:))
+            .takingFromBothEnds(ServiceDirectory.maximumEndpoints).compactMap(ServiceRecord.init(data:))
             .compactMap { place(of: $0, interface) }
         let texts = data(name, .text, interface).filter { TextRecord(data: $0) != nil }
             .takingFromBothEnds(ServiceDirectory.maximumTexts).compactMap(TextRecord.init(data:))
         guard !places.isEmpty, !texts.isEmpty else { return nil }
         let key = DiscoveredService.Key(
             name: String(decoding: spelling.labels[0], as: UTF8.self), interface: UInt32(interface))
-        return DiscoveredService(key: key, places: places, texts: texts.map(\.entries), isOwn: false)
+        return DiscoveredService(key: key, endpoints: places, texts: texts.map(\.entries), isOwn: false)
     }
 
-    private func place(of service: ServiceRecord, _ interface: Int32) -> DiscoveredService.Place? {
+    private func place(of service: ServiceRecord, _ interface: Int32) -> DiscoveredService.Endpoint? {
         let addresses = [RecordType.address4, .address6].flatMap { data(service.host, $0, interface) }
             .compactMap { HostAddress(bytes: $0, interface: interface) }
             .filter { interface == Self.loopback || !$0.isLoopback }
@@ -311,14 +312,17 @@ private final class RecordNetwork: DiscoveryBackend, @unchecked Sendable {
         let sorted = Set(addresses).sorted {
             ($0.bytes.count, $0.bytes.description) < ($1.bytes.count, $1.bytes.description)
         }
-        return DiscoveredService.Place(host: service.host.description, port: service.port, addresses: sorted)
+        return DiscoveredService.Endpoint(
+            host: service.host.description, port: service.port, addresses: sorted)
     }
 
     /// The data of the matching records, the newest first, each once.
     private func data(_ name: DomainName, _ type: RecordType, _ interface: Int32) -> [[UInt8]] {
         let question = Question(name: name, type: type)
         var seen: Set<[UInt8]> = []
-        return records.reversed().filter { $0.question == question && $0.change.place.interface == interface }
-            .map(\.change.data).filter { seen.insert($0).inserted }
+        return records.reversed().filter {
+            $0.question == question && $0.change.origin.interface == interface
+        }
+        .map(\.change.data).filter { seen.insert($0).inserted }
     }
 }

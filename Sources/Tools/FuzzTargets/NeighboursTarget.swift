@@ -54,7 +54,7 @@ struct NeighboursTarget {
             let hosts = addresses[input.number(below: 4)...].compactMap {
                 HostAddress(bytes: $0, interface: Int32(key.interface))
             }
-            return DiscoveredService.Place(host: "h.local", port: port, addresses: hosts)
+            return DiscoveredService.Endpoint(host: "h.local", port: port, addresses: hosts)
         }
         let texts = (0...input.number(below: 2)).map { _ in
             let info = ["table": input.pick(["open", "shut"])]
@@ -64,7 +64,7 @@ struct NeighboursTarget {
             let text = TextRecord(entries: AnnouncementText.entries(of: advertisement))
             return (TextRecord(data: input.edited(text.data)) ?? text).entries
         }
-        return DiscoveredService(key: key, places: places, texts: texts, isOwn: !input.isUsual(oneIn: 8))
+        return DiscoveredService(key: key, endpoints: places, texts: texts, isOwn: !input.isUsual(oneIn: 8))
     }
 
     private mutating func find(_ service: DiscoveredService) throws {
@@ -83,8 +83,8 @@ struct NeighboursTarget {
         announced.removeAll { $0.service.key == service.key }
         if !service.isOwn, !said.isEmpty {
             for peer in said.keys {
-                let known = before?.said[peer] == nil ? [] : before?.service.places.map(\.port) ?? []
-                if !service.places.allSatisfy({ known.contains($0.port) }) { absent.remove(peer) }
+                let known = before?.said[peer] == nil ? [] : before?.service.endpoints.map(\.port) ?? []
+                if !service.endpoints.allSatisfy({ known.contains($0.port) }) { absent.remove(peer) }
             }
             announced.append((service, said))
         }

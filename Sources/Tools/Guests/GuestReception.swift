@@ -12,9 +12,9 @@ public final class GuestReception: @unchecked Sendable {
 
     /// When a code takes the place of another one.
     public enum Renewal: Hashable, Sendable {
-        /// When one that nobody has used is too old.
+        /// When an unused code is too old.
         case whileUnused
-        /// Also so long after a guest has used one.
+        /// When an unused code is too old, and this long after a guest has used one.
         case afterUse(Duration)
     }
 

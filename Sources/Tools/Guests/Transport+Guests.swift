@@ -12,6 +12,6 @@ extension Transport {
 
 /// The transport that has guests.
 public enum TransportForGuests {
-    /// Its scheme.
+    /// The scheme of the transport for guests.
     public static let scheme = WebTransport.schemeName
 }

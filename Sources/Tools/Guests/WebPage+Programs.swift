@@ -3,7 +3,7 @@ import NighCore
 import NighWeb
 
 extension WebPage {
-    /// The page of `nigh` and `fourinarow`: it shows what the program's service and info say that guests can do.
+    /// The page of `nigh` and `fourinarow`: it offers guests the actions that the program's service and info name.
     public static let ofPrograms = WebPage(
         Dictionary(
             uniqueKeysWithValues: (0..<nigh_page_file_count()).map { index in

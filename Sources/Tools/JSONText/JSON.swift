@@ -3,7 +3,7 @@ public indirect enum JSON: Hashable, Sendable {
     case null
     case bool(Bool)
     case integer(Int)
-    /// Written as null if it is not finite, because JSON has no way to write that.
+    /// A number; written as null if it is not finite, because JSON has no way to write that.
     case number(Double)
     case text(String)
     case list([JSON])

@@ -38,7 +38,7 @@ final class OutputThread: @unchecked Sendable {
     func write(_ byteCount: Int, _ write: @escaping @Sendable () -> Void) {
         let isQueued = lock.withLock {
             guard isRunning else { return false }
-            // What the thread itself calls must not wait for it.
+            // A call from the thread itself must not wait for it.
             while passed - written > Self.limit, !thread.isCurrent { changed.wait(with: lock) }
             waiting.append((byteCount, write))
             passed += byteCount

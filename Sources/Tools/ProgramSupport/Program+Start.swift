@@ -2,8 +2,8 @@ import Arguments
 import Glibc
 
 extension Program {
-    /// Returns what `arguments` ask the program to do. If they ask for help or contain a mistake, prints that and ends
-    /// the program.
+    /// Returns the action that `arguments` ask for. If they ask for help or contain a mistake, prints that and ends the
+    /// program.
     ///
     /// - Parameter defaults: The values of options that the arguments do not give.
     public func parseOrExit(

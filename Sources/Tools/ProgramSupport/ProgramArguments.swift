@@ -14,7 +14,7 @@ public enum ProgramArguments {
     /// Returns the words after the first one, which is the program's own name; nil if not even that is there.
     static func afterName(in words: [String]) -> [String]? { words.isEmpty ? nil : Array(words.dropFirst()) }
 
-    /// Swift reads the arguments from a file in /proc, and without it reports none.
+    /// The message without /proc, from which Swift reads the arguments.
     static let unreadable =
         "the arguments cannot be read, because nothing is mounted at /proc: mount it with `mount -t proc proc /proc`"
 }

@@ -40,7 +40,7 @@ public enum StandardStreams {
 
     private static func finish(_ status: Int32) {
         LineOutput.flush()
-        // Writes what `print` has buffered, and checks what it could not write before.
+        // Writes the buffer of `print`, and checks whether earlier writes failed.
         if fflush(stdout) != 0 { outputFailed(errno) } else if ferror(stdout) != 0 { outputFailed(EIO) }
         let (program, fault) = state.lock.withLock { (state.program, state.fault) }
         guard let fault else { return }

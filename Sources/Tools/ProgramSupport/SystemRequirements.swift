@@ -8,7 +8,7 @@ import NighSystem
 public enum SystemRequirements {
     /// The descriptors that must be free: about 25 for loops, transports and mDNS, the rest for peers and files.
     public static let descriptors = 40
-    /// The threads that must be free: one for each loop, those that tasks run on, one that reads what is typed, and one
+    /// The threads that must be free: one for each loop, those that tasks run on, one that reads the keyboard, and one
     /// that writes.
     public static let threads = 13
 

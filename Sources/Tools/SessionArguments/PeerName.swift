@@ -10,7 +10,7 @@ public struct PeerName: Hashable, Sendable {
     /// The number of characters of a PeerID that are enough to name it.
     private static let minimumLength = 4
 
-    /// Creates a name from what was typed.
+    /// Creates a name from typed text.
     public init(_ text: String) { self.text = text }
 
     /// Returns whether this names the peer with that PeerID and, as far as it is known, that display name. A whole

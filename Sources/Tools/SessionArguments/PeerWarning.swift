@@ -38,12 +38,12 @@ public struct PeerWarning: Hashable, Sendable {
         return "you know \(name) with another key (\(shown)\(more)): this may be somebody else"
     }
 
-    /// What a person can do about it.
+    /// The advice for every warning.
     public static let advice = "compare the PeerIDs on both screens, or pair the two with `nigh pair`"
 
 }
 
 extension PeerWarning: CustomStringConvertible {
-    /// The warning as one sentence that names the peer and says what a person can do.
+    /// The warning as one sentence that names the peer and gives advice.
     public var description: String { "\(name) (\(peer.short)): \(sentence); \(Self.advice)" }
 }

@@ -30,7 +30,7 @@ public struct PluginChoice: Sendable {
             "adds the transport of this plugin; plugins in a plugin folder are found by their scheme")
     ) { PluginChoice(files: $0) }
 
-    /// The same for commands with a session, which can also check transports against their contract.
+    /// The plugin options of commands with a session, which can also check transports against their contract.
     public static let sessionOptions = OptionGroup(
         "Plugins", isShared: true, options,
         Option(

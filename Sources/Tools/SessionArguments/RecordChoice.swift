@@ -2,7 +2,7 @@ import Arguments
 import NighLoop
 import NighRecord
 
-/// Whether and where what passes on a session's links is recorded.
+/// Whether and where the frames on a session's links are recorded.
 public struct RecordChoice: Sendable {
     /// The file of the record.
     public let path: String

@@ -32,7 +32,7 @@ extension TransportAddress {
         host(before: text) == nil || text.contains(" ") ? nil : TransportAddress(scheme: "tcp", value: text)
     }
 
-    /// Returns what stands before the port at the end of `text`; nil if there is no port.
+    /// Returns the text before the port at the end of `text`; nil if there is no port.
     private static func host(before text: String) -> Substring? {
         guard let colon = text.lastIndex(of: ":"), colon > text.startIndex else { return nil }
         let digits = text[text.index(after: colon)...]

@@ -1,7 +1,8 @@
-/// What a screen should show: a grid of cells, and the position of the cursor.
+/// The content of a screen: a grid of cells, and the position of the cursor.
 ///
 /// A program draws a new canvas whenever something has changed, in ``TerminalSession/paint(_:)``, or passes it to a
-/// ``Painter``. Drawing never fails: what lies outside is cut off, and no text can do more than be seen (``CellText``).
+/// ``Painter``. Drawing never fails: content outside is cut off, and control characters in text have no effect
+/// (``CellText``).
 public struct Canvas: Hashable, Sendable {
     /// The content of one cell.
     struct Cell: Hashable, Sendable {

@@ -35,7 +35,7 @@ public struct CellArea: Hashable, Sendable {
         columns.contains(position.column) && rows.contains(position.row)
     }
 
-    /// The rectangle without its outermost cells, which is what a box around it leaves.
+    /// The rectangle without its outermost cells: the inside of a box around it.
     public var inside: CellArea {
         CellArea(
             column: origin.column + 1, row: origin.row + 1, columns: size.columns - 2, rows: size.rows - 2)

@@ -8,7 +8,7 @@ public struct CellText: Hashable, Sendable {
     /// One character of the text.
     struct Piece: Hashable, Sendable {
         var character: Character
-        /// One or two.
+        /// The number of cells: one or two.
         var columns: Int
     }
 
@@ -16,7 +16,7 @@ public struct CellText: Hashable, Sendable {
     /// The number of cells that the text takes in one row.
     public private(set) var columns: Int
 
-    /// Nobody needs more accents on one character.
+    /// The most accents on one character; nobody needs more.
     private static let mostMarks = 3
 
     /// Creates the text as it will be shown.
@@ -70,7 +70,7 @@ public struct CellText: Hashable, Sendable {
         return end
     }
 
-    /// Returns what is shown of one character.
+    /// Returns the visible form of one character.
     static func piece(_ character: Character) -> Piece {
         if let ascii = character.asciiValue, 0x20...0x7E ~= ascii {
             return Piece(character: character, columns: 1)
@@ -96,7 +96,7 @@ public struct CellText: Hashable, Sendable {
             }
         }
         let text = String(shown)
-        // The rest may have been one character only because of what was left out.
+        // Without the scalars that were left out, the rest may no longer be one character.
         guard let first = text.first, text.index(after: text.startIndex) == text.endIndex else {
             return text.first.map(piece) ?? replacement
         }

@@ -84,6 +84,6 @@ public enum ColourDepth: Sendable {
     case none
     /// The sixteen that users choose for themselves.
     case sixteen
-    /// Those sixteen and the fixed ones.
+    /// All 256: the sixteen and the fixed ones.
     case twoHundredFiftySix
 }

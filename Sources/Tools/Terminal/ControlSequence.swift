@@ -3,7 +3,7 @@ struct ControlSequence: Sendable {
     private var bytes: [UInt8] = []
     private(set) var isEmpty = true
 
-    /// No known sequence is longer.
+    /// The length of the longest known sequence.
     private static let longest = 24
 
     mutating func append(_ byte: UInt8) {
@@ -30,7 +30,7 @@ struct ControlSequence: Sendable {
         return numbers
     }
 
-    /// Returns what the whole sequence means, or nil if that is not known.
+    /// Returns the meaning of the whole sequence, or nil if it is not known.
     func input(endingWith last: UInt8) -> Input? {
         if bytes.first == UInt8(ascii: "<"), bytes.count <= Self.longest {
             return mouse(isRelease: last == UInt8(ascii: "m"), last)
@@ -41,7 +41,7 @@ struct ControlSequence: Sendable {
         }
         if isEmpty, last == UInt8(ascii: "I") { return .focus(true) }
         if isEmpty, last == UInt8(ascii: "O") { return .focus(false) }
-        // With modifiers, arrow keys have two numbers, the first of which is 1.
+        // With modifiers, arrow keys have two numbers; the first one is 1.
         guard numbers.first ?? 1 == 1, last != UInt8(ascii: "M") else { return nil }
         return last == UInt8(ascii: "Z") ? .key(.backTab) : Self.singleShiftKey(last).map(Input.key)
     }

@@ -1,4 +1,4 @@
-/// What the user did at a terminal.
+/// An action of the user at a terminal.
 public enum Input: Hashable, Sendable {
     /// Typed a character, or a part of one: an accent that is typed by itself comes by itself.
     case character(Unicode.Scalar)

@@ -1,4 +1,4 @@
-/// Decodes the bytes of a terminal into what the user did.
+/// Decodes the bytes of a terminal into the user's actions.
 ///
 /// A value without I/O. The bytes may come in pieces of any size. A sequence that the decoder does not know is skipped
 /// as a whole. No input makes the decoder keep more than ``longestPaste`` bytes.
@@ -14,7 +14,7 @@ public struct KeyDecoder: Sendable {
         case control(ControlSequence)
         /// After ESC [ [, as the Linux console sends its function keys.
         case consoleKey
-        /// After ESC [ M: the mouse report of the oldest terminals, of which this many bytes are missing.
+        /// After ESC [ M: the mouse report of the oldest terminals; this many of its bytes are missing.
         case oldMouse(Int)
         /// After ESC O.
         case singleShift(ControlSequence)
@@ -46,13 +46,13 @@ public struct KeyDecoder: Sendable {
         }
     }
 
-    /// Decodes these bytes, and returns what is complete.
+    /// Decodes these bytes, and returns the complete actions.
     public mutating func feed(_ bytes: some Sequence<UInt8>) -> [Input] {
         for byte in bytes { decode(byte) }
         return takeInputs()
     }
 
-    /// Returns what the last bytes mean, because nothing has followed for a while: a lone ESC was the key.
+    /// Returns the meaning of the last bytes, because nothing has followed for a while: a lone ESC was the key.
     public mutating func flush() -> [Input] {
         switch state {
         case .escape:

@@ -18,7 +18,7 @@ public struct LineEditor: Hashable, Sendable {
     /// Whether the line is empty.
     public var isEmpty: Bool { before.isEmpty && after.isEmpty }
 
-    /// Does what an input means for a line, and returns whether it means anything. Enter means nothing here: the caller
+    /// Applies an input to the line, and returns whether it means anything there. Enter means nothing here: the caller
     /// decides what follows.
     public mutating func handle(_ input: Input) -> Bool {
         switch input {
@@ -78,7 +78,7 @@ public struct LineEditor: Hashable, Sendable {
         before.unicodeScalars.append(scalar)
     }
 
-    /// Returns what the line accepts of a typed scalar: nothing that could harm a reader.
+    /// Returns a typed scalar as the line accepts it; nil if it could harm a reader.
     private static func accepted(_ scalar: Unicode.Scalar) -> Unicode.Scalar? {
         switch ScalarWidth(scalar) {
         case .cells, .mark, .joiner: scalar

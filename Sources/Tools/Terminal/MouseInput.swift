@@ -1,8 +1,8 @@
-/// What the user did with the mouse, and where.
+/// An action of the user with the mouse, and its cell.
 public struct MouseInput: Hashable, Sendable {
-    /// What the user did.
+    /// The user's action.
     public var action: Action
-    /// The cell where it was done, which may lie outside of a canvas that is smaller than the terminal.
+    /// The cell of the action. It may lie outside of a canvas that is smaller than the terminal.
     public var position: CellPosition
 
     /// Creates an action at a cell.
@@ -11,7 +11,7 @@ public struct MouseInput: Hashable, Sendable {
         self.position = position
     }
 
-    /// What a user can do with a mouse.
+    /// An action with a mouse.
     public enum Action: Hashable, Sendable {
         case press(Button)
         case release(Button)

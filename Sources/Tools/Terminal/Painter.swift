@@ -1,9 +1,9 @@
-/// Changes what a terminal shows into what it should show, with few bytes.
+/// Brings a terminal from its present content to the wanted one, with few bytes.
 ///
 /// A value without I/O. The caller passes in one canvas after the other, and writes all returned bytes to the terminal,
 /// in order. Nobody else may write there meanwhile.
 public struct Painter: Sendable {
-    /// What the terminal shows; nil if that is not known.
+    /// The present content of the terminal; nil if it is not known.
     private var shown: Screen?
     private var pen: Pen?
     /// Where the next character would go; nil if terminals may disagree.

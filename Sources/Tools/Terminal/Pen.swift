@@ -1,4 +1,4 @@
-/// What a terminal writes with: a style, in the colours that the terminal has.
+/// The style in which a terminal writes, in the colours that the terminal has.
 struct Pen: Equatable, Sendable {
     var foreground: UInt8?
     var background: UInt8?
@@ -18,7 +18,7 @@ struct Pen: Equatable, Sendable {
         self.accents = accents
     }
 
-    /// The pen without what nobody sees on a space.
+    /// The pen without attributes that are invisible on a space.
     var onSpaces: Pen {
         guard accents.isDisjoint(with: [.underline, .reverse]) else { return self }
         return Pen(foreground: nil, background: background, accents: [])

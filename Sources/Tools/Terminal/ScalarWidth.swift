@@ -1,7 +1,7 @@
 /// How a terminal shows a single scalar.
 ///
-/// Texts come from untrusted peers. This type recognises what could control the terminal or reverse the order of
-/// reading, so that it never reaches the terminal.
+/// Texts come from untrusted peers. This type recognises scalars that could control the terminal or reverse the order
+/// of reading, so that they never reach the terminal.
 enum ScalarWidth {
     /// Takes this many cells of its own.
     case cells(Int)

@@ -37,7 +37,7 @@ struct Screen: Equatable, Sendable {
 
     func row(_ row: Int) -> ArraySlice<Cell> { cells[row * size.columns..<(row + 1) * size.columns] }
 
-    /// Returns what replaces a character on a terminal that shows only ASCII.
+    /// Returns the replacement of a character on a terminal that shows only ASCII.
     private static func ascii(for character: Character) -> Character {
         guard !character.isASCII else { return character }
         return switch character {

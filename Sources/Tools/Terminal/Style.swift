@@ -4,7 +4,7 @@ public struct Style: Hashable, Sendable {
     public var foreground: Colour
     /// The colour behind the character.
     public var background: Colour
-    /// What else makes the cell stand out.
+    /// Bold, underline and other accents of the cell.
     public var accents: Accents
 
     /// Creates a style; without arguments, the terminal's default.
@@ -29,7 +29,7 @@ public struct Style: Hashable, Sendable {
         self.init(foreground, on: .standard, accents)
     }
 
-    /// What makes a character stand out without colour, and so also on terminals without colours.
+    /// Ways to make a character stand out without colour, and so also on terminals without colours.
     public struct Accents: OptionSet, Hashable, Sendable {
         /// One bit for each accent.
         public let rawValue: UInt8

@@ -7,7 +7,7 @@ import Glibc
 /// the process that started it, so they would be left non-blocking for the shell as well. If the system does not allow
 /// it (the terminal belongs to another user), a terminal that accepts no output holds the session up.
 final class TerminalDescriptors: Sendable {
-    /// What the session's thread is notified of over a pipe.
+    /// A notice to the session's thread, sent over a pipe.
     enum Notice {
         case wake, resized, continued, stopRequested
     }

@@ -1,4 +1,4 @@
-/// What a ``TerminalSession`` reports.
+/// An event that a ``TerminalSession`` reports.
 public enum TerminalEvent: Hashable, Sendable {
     /// The user did something.
     case input(Input)

@@ -11,7 +11,7 @@ public enum TerminalFailure: Error, Equatable, CustomStringConvertible {
     /// The system refused something, with this error number.
     case system(String, Int32)
 
-    /// What is wrong, and what helps.
+    /// The problem and its remedy.
     public var description: String {
         switch self {
         case .noTerminal: "this needs a terminal: input and output must not go to a file or another program"

@@ -9,7 +9,8 @@ struct TerminalModes {
             + (mouse ? "\u{1B}[?1000h\u{1B}[?1002h\u{1B}[?1003h\u{1B}[?1006h" : "")
     }
 
-    /// Undoes that, and ends a painting in progress and the style. Its first bytes break off half a sequence before it.
+    /// Undoes `taking`, and ends a painting in progress and the style. Its first bytes break off half a sequence before
+    /// it.
     var giving: String {
         "\u{1B}[?2026l\u{1B}[m" + (mouse ? "\u{1B}[?1006l\u{1B}[?1003l\u{1B}[?1002l\u{1B}[?1000l" : "")
             + "\u{1B}[?1004l\u{1B}[?2004l\u{1B}[?7h\u{1B}[?25h\u{1B}[?1049l"

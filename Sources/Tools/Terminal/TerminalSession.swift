@@ -14,7 +14,7 @@ import NighSystem
 /// handles one of these signals, or waits for it with `sigwait`, the program has to call ``restore()`` itself. Ctrl-C
 /// and Ctrl-Z are keys. Ctrl-L is none: it paints everything anew, after another program has written to the terminal.
 ///
-/// `@unchecked Sendable`: the lock guards what several threads use; only the session's thread uses the rest.
+/// `@unchecked Sendable`: the lock guards all state that several threads use; only the session's thread uses the rest.
 public final class TerminalSession: @unchecked Sendable {
     private let descriptors: TerminalDescriptors
     private let thread = LoopThread()
@@ -22,7 +22,8 @@ public final class TerminalSession: @unchecked Sendable {
 
     private let lock = Lock()
     private var currentSize: TerminalSize
-    /// Draws what the terminal should show. `isStale` says whether a painting was requested since the last one.
+    /// Draws the content that the terminal should show. `isStale` says whether a painting was requested since the last
+    /// one.
     private var draw: (@Sendable (TerminalSize) -> Canvas)?
     private var isStale = false
     private var isLeaving = false
@@ -34,7 +35,7 @@ public final class TerminalSession: @unchecked Sendable {
     /// When a lone ESC counts as the key.
     private var escapeDeadline = Moment.never
 
-    /// Longer than the pauses within one key's sequence on a slow line, and shorter than anybody minds.
+    /// The wait for the rest of a key's sequence: longer than its pauses on a slow line, and too short to be noticed.
     private static let escapeTimeout = Moment.Span(nanoseconds: 50_000_000)
     /// The most bytes of one read, so that the thread does other work in between when much input comes.
     private static let readLimit = 4_096
@@ -73,10 +74,10 @@ public final class TerminalSession: @unchecked Sendable {
     /// The number of cells of the terminal. Any thread may read it.
     public var size: TerminalSize { lock.withLock { currentSize } }
 
-    /// Makes the terminal show what `draw` draws, as soon as it can.
+    /// Asks for a new painting by `draw`, as soon as the terminal accepts one.
     ///
-    /// If calls come faster than the terminal accepts paintings, only the last one is drawn. What does not fit is cut
-    /// off. Any thread may call this; it returns at once.
+    /// If calls come faster than the terminal accepts paintings, only the last one is drawn. Content that does not fit
+    /// is cut off. Any thread may call this; it returns at once.
     ///
     /// - Parameter draw: called on the session's thread with the terminal's size, when the terminal accepts a painting,
     ///   and again after the program was stopped. If it draws the state at the time of the call, an older picture never
@@ -92,8 +93,8 @@ public final class TerminalSession: @unchecked Sendable {
 
     /// Stops the program and the others in its pipeline, as Ctrl-Z does elsewhere.
     ///
-    /// Gives the terminal back before that, and takes it again when they continue. What was painted last then comes
-    /// back by itself. Any thread may call this.
+    /// Gives the terminal back before that, and takes it again when they continue. The last painting then comes back by
+    /// itself. Any thread may call this.
     public func suspend() { kill(0, SIGTSTP) }
 
     /// Gives the terminal back.

@@ -1,6 +1,6 @@
 import Glibc
 
-/// What a terminal can do, as far as the environment says.
+/// The abilities of a terminal, as far as the environment tells them.
 public struct TerminalTraits: Hashable, Sendable {
     /// The colours that the terminal shows and its user wants to see.
     public var colours: ColourDepth

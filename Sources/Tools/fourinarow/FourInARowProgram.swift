@@ -39,7 +39,7 @@ enum FourInARowProgram {
                 return 0
             case .bot(let options, let player):
                 let output = LineOutput(onFailure: { exit.request(0) })
-                Interrupts.onFirst { exit.request(0) }
+                TerminationSignals.onFirst { exit.request(0) }
                 return try await pointing(to: "\(name) bot --help") {
                     try await BotCommand(options: options, player: player, output: output, exit: exit)
                         .run()
@@ -93,7 +93,7 @@ enum FourInARowProgram {
                 over: ready.schemes, on: ready.loop, onTerminalGone: { exit.request(0) })
         }
         let game = PersonalGame(ready, interface: interface, hub: hub, exit: exit)
-        Interrupts.onFirst { exit.request(0) }
+        TerminationSignals.onFirst { exit.request(0) }
         try game.start(start)
         let status = await exit.status()
         await game.close()

@@ -36,7 +36,7 @@ enum Benchmark {
         }
     }
 
-    /// Runs the counted paths. Prints of each its name, what its cost is divided by, and its allocations.
+    /// Runs the counted paths. Prints the name of each, the divisor of its cost, and its allocations.
     private static func count(_ sides: CountedPath.Sides) async throws {
         for path in CountedPath.all where path.sides == sides {
             let allocations = try await path.count()

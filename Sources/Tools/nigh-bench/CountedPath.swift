@@ -85,7 +85,7 @@ struct CountedPath: Sendable {
         }
     }
 
-    /// The same with messages that travel as packets.
+    /// A message there and the same back, as datagrams.
     private static func datagram(size: Int) -> CountedPath {
         CountedPath(
             name: "datagram-round-trip-\(size)", sides: .apart, warmUp: 50, operations: 300

@@ -4,7 +4,7 @@ import NighUV
 
 /// One session that calls and others that it has called, over TCP on loopback, on a loop for each of the two sides.
 ///
-/// Each side has a thread of its own, so that what it costs can be counted apart.
+/// Each side has a thread of its own, so that its cost can be counted apart.
 struct CountedSessions: Sendable {
     let caller: Session
     let answerers: [Session]

@@ -28,7 +28,7 @@ struct Measurement {
 /// Counts messages on the loop that receives them: through a warm-up, then until there are enough.
 ///
 /// Every `step` messages it calls `onStep`, with which a receiver starts the next burst. `@unchecked Sendable`: once
-/// the scenario has begun, only the receiver's loop touches what changes.
+/// the scenario has begun, only the receiver's loop touches the variables.
 final class Meter: @unchecked Sendable {
     enum Until {
         case nanoseconds(Int64)
@@ -65,7 +65,7 @@ final class Meter: @unchecked Sendable {
         if timesRoundTrips { samples = Array(repeating: 0, count: Self.samplesKept) }
     }
 
-    /// Sets what is called every `step` messages. Must be called before the first message.
+    /// Sets the handler that is called every `step` messages. Must be called before the first message.
     func onEachStep(_ onStep: @escaping @Sendable () -> Void) { self.onStep = onStep }
 
     /// Counts a message that has arrived.

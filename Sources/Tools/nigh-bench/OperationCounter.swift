@@ -3,8 +3,8 @@ import NighCore
 
 /// Counts the operations of a counted path: through a warm-up, then until there are enough.
 ///
-/// Each side counts them where they end for it. Callgrind writes what it has counted for a side's thread at the end of
-/// the warm-up, and at the end of the last operation. `@unchecked Sendable`: the operations of a side end one after the
+/// Each side counts them where they end for it. Callgrind writes its counts for a side's thread at the end of the
+/// warm-up, and at the end of the last operation. `@unchecked Sendable`: the operations of a side end one after the
 /// other, on its loop or in one task.
 final class OperationCounter: @unchecked Sendable {
     private let warmUp: Int

@@ -49,16 +49,16 @@ struct Scenario: Sendable {
     /// The sizes that `--allocations` checks, and the most heap allocations per message that it allows.
     var checked: [(size: Int, limit: Double)] = []
 
-    /// None, except what another chunk or the growth of an array costs when threads happen to run in another order: 200
-    /// blocks in a run of 200,000 messages. One block for each message would be a thousand times that.
+    /// None, except for another chunk or the growth of an array when threads happen to run in another order: 200 blocks
+    /// in a run of 200,000 messages. One block for each message would be a thousand times that.
     private static let none = 0.001
 
-    /// The same number of blocks in a run of 20,000 large messages. A chunk is new where a thread lost its processor
+    /// The limit for large messages: 200 blocks in a run of 20,000. A chunk is new where a thread lost its processor
     /// while it held another, and how often that happens does not depend on the number of messages.
     private static let noneOfLarge = 0.01
 
-    /// What 64 KiB on a stream cost: the frames that give credit need another small chunk now and then, 109 in 20,000
-    /// messages.
+    /// The limit for 64 KiB on a stream: the frames that give credit need another small chunk now and then, 109 in
+    /// 20,000 messages.
     private static let controlChunks = 0.01
 
     // Under TLS, libssl takes and gives back two blocks to seal a record and two to open it. The limits below count
@@ -67,7 +67,7 @@ struct Scenario: Sendable {
     // separately: whether the first bursts leave together or one by one is decided by other programs that want the
     // processors, and stays so for the whole run. And the longer a run takes, the more keep-alive it includes.
 
-    /// What keep-alive costs per message under TLS, at eight blocks a time: at most one block in 100 messages.
+    /// The limit for keep-alive per message under TLS, at eight blocks a time: at most one block in 100 messages.
     private static let keepAlive = 0.01
 
     static let all: [Scenario] = [

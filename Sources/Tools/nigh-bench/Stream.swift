@@ -109,7 +109,7 @@ final class Bursts: Sendable {
         }
     }
 
-    /// Stops the program if a send is refused, because it would not measure what the scenario says.
+    /// Stops the program if a send is refused, because it would not measure the scenario.
     @inline(__always)
     static func demand(_ send: () throws -> Void) {
         do { try send() } catch { fatalError("a message was refused: \(error)") }

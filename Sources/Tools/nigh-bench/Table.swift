@@ -5,8 +5,8 @@ import Measuring
 struct Table {
     let asJSON: Bool
 
-    /// What is shown of every measurement, and with how many decimals in a table and in JSON. A value is nil if it was
-    /// not measured.
+    /// The columns for every measurement, with their decimals in a table and in JSON. A value is nil if it was not
+    /// measured.
     private static let columns:
         [(
             head: String, width: Int, key: String, decimals: (table: Int, json: Int),

@@ -36,11 +36,11 @@ struct CompleteCommand: Subcommand {
     /// The time for which peers nearby are looked for: a person waits at the shell.
     private static let searchTime = Duration.milliseconds(400)
 
-    func run(_ results: Results, _ interruption: Interruption) async throws -> ExitStatus {
+    func run(_ results: Results, _ stopRequest: StopRequest) async throws -> ExitStatus {
         var words: [String]
         switch kind {
         case .peers: words = try await peers(results)
-        case .transfers: words = SendRecord.all().map(\.id)
+        case .transfers: words = SavedTransfer.all().map(\.id)
         case .guides:
             words = (GuideFolder.ofThisProgram?.guides.map(\.name) ?? []) + CheckCode.all.map(\.code)
         }

@@ -112,12 +112,12 @@ enum NighProgram {
     }
 
     static func run(_ command: any Subcommand) async -> Int32 {
-        let interruption = Interruption()
+        let stopRequest = StopRequest()
         let results = Results(
             of: command.commandName, command.output, kinds: command.kinds,
-            onFailure: { interruption.request() })
+            onFailure: { stopRequest.request() })
         do {
-            return try await command.run(results, interruption).rawValue
+            return try await command.run(results, stopRequest).rawValue
         } catch let usageError as UsageError {
             results.fail(usageError.addingReference(to: "\(name) \(command.commandName) --help"))
             return UsageError.status

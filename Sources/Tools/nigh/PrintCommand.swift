@@ -36,7 +36,7 @@ struct PrintCommand: Subcommand {
     /// The date of the last change of the table.
     private static let date = "2026-11-29"
 
-    func run(_ results: Results, _ interruption: Interruption) async throws -> ExitStatus {
+    func run(_ results: Results, _ stopRequest: StopRequest) async throws -> ExitStatus {
         // A reader that has gone is no failure, and any other one changes the exit status at the end.
         LineOutput.write(text(), to: STDOUT_FILENO)
         return .success

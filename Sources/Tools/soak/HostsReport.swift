@@ -88,7 +88,7 @@ enum HostsReport {
 private final class GeneratedNetwork: DiscoveryBackend {
     static let service: ServiceName = "crowd"
     static let type = DomainName(literal: "_crowd._tcp.local")
-    private static let place = RecordChange.Place(interface: 2, version: 0)
+    private static let place = RecordChange.Origin(interface: 2, version: 0)
 
     let kind = DiscoveryCondition.Provider.embedded
     let instanceLimit: Int
@@ -129,7 +129,7 @@ private final class GeneratedNetwork: DiscoveryBackend {
 
     private func tell(_ number: UInt64, _ data: [UInt8], _ isPresent: Bool = true) {
         directory?.watchChanged(
-            number, RecordChange(isPresent: isPresent, place: Self.place, data: data))
+            number, RecordChange(isPresent: isPresent, origin: Self.place, data: data))
     }
 
     func watch(_ question: Question, as number: UInt64) {

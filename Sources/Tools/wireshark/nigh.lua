@@ -150,7 +150,7 @@ local f = {
     token_key = ProtoField.bytes("nigh.introduction.key", "Introducer's public key"),
     token_number = ProtoField.uint64("nigh.introduction.number", "Number"),
     token_signature = ProtoField.bytes("nigh.introduction.signature", "Signature"),
-    -- Packets beside the link.
+    -- Datagrams.
     takes_packets = ProtoField.bool("nigh.hello.takes_packets", "May take packets beside the link", 32, nil, 0x08),
     connection = ProtoField.uint64("nigh.packet.connection", "Connection of the receiver", base.HEX),
     longest_packet = ProtoField.uint16("nigh.datagrams.longest_packet", "Longest packet taken"),
@@ -847,7 +847,7 @@ end
 -- The contents whose beginning is useful even if not all of it was captured, with how much is needed.
 local packet_beginning = { [3] = 2, [4] = 8 }
 
--- Dissects a packet beside the link, which is opened already: its header, and as much of its content as there is.
+-- Dissects a datagram, which is opened already: its header, and as much of its content as there is.
 local function dissect_packet(tvb, length, tree, context)
     local subtree = tree:add(nigh, tvb, "Nigh packet beside the link")
     subtree:add(f.connection, tvb:range(0, 8))

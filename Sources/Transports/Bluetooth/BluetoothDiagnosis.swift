@@ -1,9 +1,9 @@
 import NighCore
 
-/// The diagnosis of the transport. It lists the requirements, each of which builds on the one before, up to the first
-/// that is missing. If all are met, it continues with what the transport itself does.
+/// The diagnosis of the transport. It lists the requirements, each built on the one before, up to the first that is
+/// missing. If all are met, it continues with the transport's own state.
 enum BluetoothDiagnosis {
-    /// What the transport requires. Each step builds on the one before.
+    /// A requirement of the transport. Each one builds on the one before.
     private enum Step: String, CaseIterable {
         case kernel
         case bus = "dbus"

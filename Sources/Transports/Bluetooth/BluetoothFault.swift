@@ -1,8 +1,8 @@
 import Glibc
 import NighCore
 
-/// What can be wrong with Bluetooth. Each case has its own cause and advice; docs/reference/transports/bluetooth.md
-/// lists them in a table.
+/// A problem with Bluetooth. Each case has its own cause and advice; docs/reference/transports/bluetooth.md lists them
+/// in a table.
 enum BluetoothFault: Error, Hashable {
     /// The kernel has no Bluetooth support.
     case noKernelSupport
@@ -49,7 +49,7 @@ enum BluetoothFault: Error, Hashable {
         NighError(stage, cause, peer: peer, transport: BluetoothTransport.schemeName, advice: advice)
     }
 
-    /// What is wrong, as the cause of an error.
+    /// The fault as the cause of an error.
     var cause: NighError.Cause {
         switch self {
         case .noKernelSupport: .unavailable("this kernel has no Bluetooth")
@@ -68,7 +68,7 @@ enum BluetoothFault: Error, Hashable {
         }
     }
 
-    /// What to do about it; nil if there is nothing to do.
+    /// Advice to the user; nil if there is nothing to do.
     var advice: String? {
         switch self {
         case .noKernelSupport: "load it with `modprobe -a bluetooth rfcomm`, or use another transport"

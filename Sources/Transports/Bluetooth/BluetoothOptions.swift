@@ -96,9 +96,9 @@ public struct BluetoothPairing: Sendable {
     /// Accepts every device without asking. It keeps nobody out; the session's own security applies on top of it.
     public static let justWorks = BluetoothPairing(comparesDigits: false) { _, answer in answer(true) }
 
-    /// Lets a person compare six digits on both screens. `decide` is called on the session's loop with what to show. It
-    /// calls `answer` once, on any thread, when the person has decided. bluetoothd itself gives up after about half a
-    /// minute.
+    /// Lets a person compare six digits on both screens. `decide` is called on the session's loop with the request to
+    /// show. It calls `answer` once, on any thread, when the person has decided. bluetoothd itself gives up after about
+    /// half a minute.
     public static func comparison(
         _ decide: @escaping @Sendable (Request, _ answer: @escaping @Sendable (Bool) -> Void) -> Void
     ) -> BluetoothPairing {

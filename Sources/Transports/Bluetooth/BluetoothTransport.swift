@@ -4,8 +4,8 @@ import NighUV
 /// Opens pipes over Bluetooth's RFCOMM between machines whose adapters are in range of each other. It runs on a
 /// `UVEventLoop` and on no other loop.
 ///
-/// The transport asks bluetoothd, over D-Bus, only for what bluetoothd alone can do: which adapters exist, which
-/// devices are nearby, and keeping a record in this machine's service discovery. For everything else it uses its own
+/// The transport asks bluetoothd, over D-Bus, only for the services of bluetoothd itself: the list of adapters, the
+/// devices nearby, and keeping a record in this machine's service discovery. For everything else it uses its own
 /// sockets: it listens on a random channel, asks devices for their records, and connects. So each failure comes with a
 /// plain reason, pipes survive a restart of bluetoothd, and several programs of one service can run on one machine.
 ///
@@ -31,7 +31,7 @@ public final class BluetoothTransport: @unchecked Sendable {
         let bluez: BlueZ
         let search: PeerSearch
         let listening: RetryingListener<RFCOMMListener>
-        let dialler: Dialler
+        let dialler: ChannelDialler
         let registration: ProfileRegistration
         let discoverability: Discoverability
         let retention: DeviceRetention
@@ -77,7 +77,7 @@ public final class BluetoothTransport: @unchecked Sendable {
             } close: {
                 $0.close()
             },
-            dialler: Dialler(
+            dialler: ChannelDialler(
                 bluez, search, on: loop,
                 service: { [weak self] in self?.browsed ?? self?.advertisement?.service },
                 ended: { [weak self] in self?.dialEnded($0, $1) }),
@@ -115,8 +115,8 @@ public final class BluetoothTransport: @unchecked Sendable {
         }
     }
 
-    /// Registers a record of what is advertised and where this side listens, and makes the adapter discoverable if the
-    /// options say so.
+    /// Registers a record with the advertisement and the channel of this side, and makes the adapter discoverable if
+    /// the options say so.
     private func publish(_ listener: RFCOMMListener) {
         guard let running, let advertisement else { return }
         running.registration.setWanted(

@@ -10,7 +10,7 @@ import NighCore
 /// ## The contract, for every member
 /// - `start` is called first and once, `shutdown` last and once.
 /// - All calls come on the loop. The client calls its `events` on the loop too, and never from inside a call.
-/// - No call blocks. What takes time is done on other threads, and its outcome is reported as an event.
+/// - No call blocks. Slow work is done on other threads, and its outcome is reported as an event.
 /// - After `shutdown` returns, no event comes any more.
 package protocol Broker: AnyObject, Sendable {
     /// Connects, and connects again whenever the connection breaks, until `shutdown`.
@@ -38,10 +38,10 @@ package protocol Broker: AnyObject, Sendable {
     /// The bytes that were published and wait in this process.
     var bytesWaiting: Int { get }
 
-    /// Returns what a person should know about this client here and now, in the order in which it can break.
+    /// Returns the present diagnosis of this client, in the order in which things can break.
     func diagnose() -> [Diagnosis]
 
-    /// Ends the connection, and calls nothing back afterwards. Does not wait: what was published before still leaves on
+    /// Ends the connection, and calls nothing back afterwards. Does not wait: messages published before still leave on
     /// other threads, for a second at most.
     func shutdown()
 }

@@ -2,15 +2,15 @@ import NighCore
 
 /// A message of a session, besides the packets of its pipes.
 ///
-/// Anybody with access to the broker may publish anything, so a message is a hint: who is at the other end of a pipe is
-/// proven by the handshake on it.
+/// Anybody with access to the broker may publish anything, so a message is a hint: the handshake on a pipe proves the
+/// peer at its other end.
 enum BrokerMessage: Hashable {
     /// A session advertises, and announces so again within this time.
     case here(BrokerAddress, again: Duration, Advertisement)
     /// A session advertises no more.
     case gone(BrokerAddress)
-    /// A session at that place wants to know who advertises.
-    case who(BrokerPlace)
+    /// A session asks who advertises; answers go to that address.
+    case who(BrokerReplyAddress)
     /// A session asks for a pipe.
     case open(PipeEnd)
     /// The session takes the pipe.
@@ -20,8 +20,8 @@ enum BrokerMessage: Hashable {
 
     /// One end of a pipe.
     struct PipeEnd: Hashable {
-        /// Where the packets to this end go.
-        var place: BrokerPlace
+        /// The address for packets to this end.
+        var replyAddress: BrokerReplyAddress
         var token: String
         /// The most bytes that this end takes unread.
         var window: UInt32
@@ -50,9 +50,9 @@ enum BrokerMessage: Hashable {
         case .gone(let address):
             writer.write(Kind.gone.rawValue)
             writer.write(short: "\(address)")
-        case .who(let place):
+        case .who(let replyAddress):
             writer.write(Kind.who.rawValue)
-            writer.write(short: "\(place)")
+            writer.write(short: "\(replyAddress)")
         case .open(let end): Self.write(end, .open, &writer)
         case .opened(let end): Self.write(end, .opened, &writer)
         case .refused: writer.write(Kind.refused.rawValue)
@@ -62,7 +62,7 @@ enum BrokerMessage: Hashable {
 
     private static func write(_ end: PipeEnd, _ kind: Kind, _ writer: inout FieldWriter) {
         writer.write(kind.rawValue)
-        writer.write(short: "\(end.place)")
+        writer.write(short: "\(end.replyAddress)")
         writer.write(short: end.token)
         writer.write(end.window)
         writer.write(end.longestPacket)
@@ -86,7 +86,7 @@ enum BrokerMessage: Hashable {
             let rest = Array(try reader.take(reader.remaining, "advertisement"))
             return Advertisement(bytes: rest).map { .here(address, again: again, $0) }
         case .gone: return BrokerAddress(try reader.shortText("address")).map { .gone($0) }
-        case .who: return BrokerPlace(try reader.shortText("place")).map { .who($0) }
+        case .who: return BrokerReplyAddress(try reader.shortText("place")).map { .who($0) }
         case .open: return try end(&reader).map { .open($0) }
         case .opened: return try end(&reader).map { .opened($0) }
         case .refused: return .refused
@@ -95,11 +95,11 @@ enum BrokerMessage: Hashable {
     }
 
     private static func end(_ reader: inout FieldReader) throws(WireError) -> PipeEnd? {
-        let place = BrokerPlace(try reader.shortText("place"))
+        let replyAddress = BrokerReplyAddress(try reader.shortText("place"))
         let token = try reader.shortText("token")
         let window = try reader.number(UInt32.self, "window")
         let longest = try reader.number(UInt32.self, "longest packet")
-        guard let place, BrokerSubjects.isTokens(token, count: 1), longest >= 64 else { return nil }
-        return PipeEnd(place: place, token: token, window: window, longestPacket: longest)
+        guard let replyAddress, BrokerSubjects.isTokens(token, count: 1), longest >= 64 else { return nil }
+        return PipeEnd(replyAddress: replyAddress, token: token, window: window, longestPacket: longest)
     }
 }

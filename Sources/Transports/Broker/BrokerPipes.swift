@@ -11,8 +11,8 @@ final class BrokerPipes {
     struct Sizes {
         /// The most bytes of a pipe that wait unread at one end.
         var window = 512 << 10
-        /// The windows of all pipes together, roughly: what may be on its way to this end, ahead of a small packet.
-        /// Beyond it, new pipes have smaller windows, down to `leastWindow`.
+        /// The windows of all pipes together, roughly: the bytes that may be on their way to this end, ahead of a small
+        /// packet. Beyond it, new pipes have smaller windows, down to `leastWindow`.
         var allWindows = 4 << 20
         var leastWindow = 16 << 10
         /// The longest packet, also if the server takes longer ones: a message of 64 KiB in its frames, encrypted or
@@ -22,9 +22,9 @@ final class BrokerPipes {
         var pipes = 1_024
     }
 
-    /// Where the packets of a pipe go: the place and token of its other end.
+    /// Where the packets of a pipe go: the reply address and token of its other end.
     struct FarEnd: Hashable {
-        let place: BrokerPlace
+        let replyAddress: BrokerReplyAddress
         let token: String
     }
 
@@ -50,7 +50,7 @@ final class BrokerPipes {
     /// The pipes that may have packets, in the order in which they take turns.
     private var turns = Ring<UInt64>()
     private var hasTurn: Set<UInt64> = []
-    /// The pipes that end when the broker has received what was published before a mark.
+    /// The pipes that end when the broker has received everything published before a mark.
     private var marks: [UInt64: SequencedPipe] = [:]
     private var lastMark: UInt64 = 0
     private var orphans: [FarEnd] = []
@@ -77,7 +77,7 @@ final class BrokerPipes {
     ///
     /// - Parameters:
     ///   - window: this end's window, which the other end knows.
-    ///   - answer: what answers the other end's request; nil if this end has asked.
+    ///   - answer: the answer to the other end's request; nil if this end has asked.
     func open(
         _ number: UInt64, to end: BrokerMessage.PipeEnd, window: Int, answer: [UInt8]?,
         from local: TransportAddress?,
@@ -88,8 +88,8 @@ final class BrokerPipes {
             theirWindow: Int(min(end.window, UInt32(sizes.window))), at: loop.now)
         let pipe = SequencedPipe(
             stream, number: number, from: local, to: remote, scheme: scheme, on: loop, channel: self)
-        let far = FarEnd(place: end.place, token: end.token)
-        let subject = subjects.at(far.place, far.token)
+        let far = FarEnd(replyAddress: end.replyAddress, token: end.token)
+        let subject = subjects.at(far.replyAddress, far.token)
         pipes[number] = OpenPipe(pipe: pipe, far: far, subject: subject, answer: answer)
         if let answer {
             inbound[far] = number
@@ -100,7 +100,8 @@ final class BrokerPipes {
 
     /// Answers a repeated request. Returns false if it is a new one.
     func answerAgain(_ end: BrokerMessage.PipeEnd) -> Bool {
-        guard let number = inbound[FarEnd(place: end.place, token: end.token)], let open = pipes[number]
+        guard let number = inbound[FarEnd(replyAddress: end.replyAddress, token: end.token)],
+            let open = pipes[number]
         else {
             return false
         }
@@ -108,14 +109,14 @@ final class BrokerPipes {
         return true
     }
 
-    /// Gives up the other end of a pipe of which this side has no end, unless it has.
+    /// Aborts the other end of a pipe, unless this side has an end of it.
     func decline(_ end: BrokerMessage.PipeEnd, _ number: UInt64) {
         guard pipes[number] == nil else { return }
-        abort(FarEnd(place: end.place, token: end.token))
+        abort(FarEnd(replyAddress: end.replyAddress, token: end.token))
     }
 
     private func abort(_ far: FarEnd) {
-        broker.publish(SequencedStream.abort, to: subjects.at(far.place, far.token), answers: nil)
+        broker.publish(SequencedStream.abort, to: subjects.at(far.replyAddress, far.token), answers: nil)
     }
 
     /// Delivers a packet to the pipe with that number, if there is one.
@@ -146,7 +147,7 @@ final class BrokerPipes {
         for open in pipes.values { open.pipe.end(abort: SequencedStream.abort) }
     }
 
-    /// Ends a pipe of which the broker has received all that was published before the mark.
+    /// Confirms to a pipe that the broker has received everything published before the mark.
     func hasReceived(mark: UInt64) { marks.removeValue(forKey: mark)?.confirmSent() }
 
     /// Publishes packets, one of each pipe in turn, until enough wait.

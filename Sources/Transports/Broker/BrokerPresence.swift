@@ -4,7 +4,7 @@ import NighCore
 ///
 /// A session announces itself when it begins, when something changes, and from time to time, so that others drop those
 /// that have died. It says when it will do so again at the latest. The more sessions there are, the longer the pauses:
-/// together they make at most 50 announcements a second. A session that begins to browse asks who is there, and is
+/// together they make at most 50 announcements a second. A session that begins to browse asks for announcements, and is
 /// answered directly, which costs the others nothing.
 ///
 /// A session that the broker does not find counts as gone. It may still be connected to a server that the other servers
@@ -16,7 +16,7 @@ struct BrokerPresence {
     static let shortestPause = Moment.Span.seconds(30)
     /// How many sessions are remembered. Beyond it, new ones are counted but not reported.
     static let knownLimit = 1_024
-    /// The answers that this session gives in a second, at most, to those who ask who is there.
+    /// The most answers that this session gives in a second to sessions that ask for announcements.
     static let answersPerSecond = 20
     /// The time over which the answers of all sessions to one question are spread, at most.
     private static let longestDelay = Moment.Span.seconds(2)
@@ -43,7 +43,7 @@ struct BrokerPresence {
         /// Announces this session to all.
         case announce(again: Duration)
         /// Announces this session to one that has asked.
-        case answer(BrokerPlace, again: Duration)
+        case answer(BrokerReplyAddress, again: Duration)
         /// Asks one session whether it is there.
         case ask(BrokerAddress)
     }
@@ -61,7 +61,7 @@ struct BrokerPresence {
     private var population = 0
     private var isAdvertising = false
     private var nextAnnouncement: Moment?
-    private var answers: [(place: BrokerPlace, at: Moment)] = []
+    private var answers: [(replyAddress: BrokerReplyAddress, at: Moment)] = []
     private var answerCredit = Self.answersPerSecond
     private var answerCreditSince: Moment
 
@@ -92,8 +92,8 @@ struct BrokerPresence {
     /// Announces this session again soon, because something has changed.
     mutating func announceAgain(at now: Moment) { if isAdvertising { nextAnnouncement = now } }
 
-    /// Notes that another session asks who is there.
-    mutating func asked(by place: BrokerPlace, at now: Moment) {
+    /// Notes that another session asks for announcements.
+    mutating func asked(by replyAddress: BrokerReplyAddress, at now: Moment) {
         if now - answerCreditSince >= .seconds(1) {
             answerCredit = Self.answersPerSecond
             answerCreditSince = now
@@ -102,7 +102,7 @@ struct BrokerPresence {
         answerCredit -= 1
         let longest = min(Self.longestDelay.nanoseconds, Int64(population) * 2_000_000)
         let delay = Int64.random(in: 0...max(longest, 1), using: &random)
-        answers.append((place, now + Moment.Span(nanoseconds: delay)))
+        answers.append((replyAddress, now + Moment.Span(nanoseconds: delay)))
     }
 
     /// The pause until the next announcement, for as many sessions as are heard.
@@ -113,7 +113,7 @@ struct BrokerPresence {
 
     // MARK: Others
 
-    /// Notes an announcement, and returns what has changed.
+    /// Notes an announcement, and returns the changes.
     mutating func heard(
         _ advertisement: Advertisement, from address: BrokerAddress, again: Duration, at now: Moment
     ) -> SightingChange? {
@@ -178,7 +178,7 @@ struct BrokerPresence {
         ].compactMap(\.self).min()
     }
 
-    /// Returns what is due.
+    /// Returns the actions and losses that are due.
     mutating func due(at now: Moment) -> (actions: [Action], lost: [SightingChange]) {
         var actions: [Action] = []
         if let moment = nextAnnouncement, moment <= now {
@@ -187,7 +187,9 @@ struct BrokerPresence {
             actions.append(.announce(again: Self.promised(next)))
         }
         let again = Self.promised(Moment.Span(nanoseconds: pause.nanoseconds / 4 * 5))
-        for answer in answers where answer.at <= now { actions.append(.answer(answer.place, again: again)) }
+        for answer in answers where answer.at <= now {
+            actions.append(.answer(answer.replyAddress, again: again))
+        }
         answers.removeAll { $0.at <= now }
         for address in dueSearches(at: now) { actions.append(.ask(address)) }
         return (actions, expired(at: now))

@@ -2,8 +2,8 @@ import NighCore
 
 /// The subjects of a realm, under which its sessions publish.
 ///
-/// All begin with the realm and the version 1. What is for one session alone has its identity in front, so a broker can
-/// allow each user to subscribe to what is for that user's programs and for no others:
+/// All begin with the realm and the version 1. A subject for one session has its identity in front, so a broker can
+/// allow each user to subscribe to those of that user's programs and to no others:
 ///
 /// | subject | what is published there |
 /// | --- | --- |
@@ -19,7 +19,9 @@ struct BrokerSubjects {
     func here(_ service: ServiceName) -> String { "\(prefix).\(service).here" }
     func who(_ service: ServiceName) -> String { "\(prefix).\(service).who" }
     func to(_ address: BrokerAddress) -> String { "\(prefix).to.\(address)" }
-    func at(_ place: BrokerPlace, _ token: String) -> String { "\(prefix).at.\(place).\(token)" }
+    func at(_ replyAddress: BrokerReplyAddress, _ token: String) -> String {
+        "\(prefix).at.\(replyAddress).\(token)"
+    }
 
     /// The token for the end of a pipe with that number.
     static func token(of number: UInt64) -> String { String(number, radix: 36) }
@@ -31,7 +33,7 @@ struct BrokerSubjects {
         return UInt64(subject[start...], radix: 36) ?? 0
     }
 
-    /// Returns whether `text` has `count` tokens of 1 to 64 characters, none of which is a wildcard.
+    /// Returns whether `text` has `count` tokens of 1 to 64 characters, and no wildcard.
     static func isTokens(_ text: String, count: Int) -> Bool {
         let tokens = text.utf8.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false)
         return tokens.count == count
@@ -71,13 +73,14 @@ struct BrokerAddress: Hashable, Sendable, CustomStringConvertible {
     }
 }
 
-/// Where the answers for a session and the packets of its pipes go: its identity, and a number that nobody can guess.
-struct BrokerPlace: Hashable, Sendable, CustomStringConvertible {
+/// The address at which a session receives answers and the packets of its pipes: its identity, and a random number that
+/// nobody can guess.
+struct BrokerReplyAddress: Hashable, Sendable, CustomStringConvertible {
     let description: String
 
     init(identity: String, nonce: String) { description = "\(identity).\(nonce)" }
 
-    /// Parses what another session has written; nil if it is no place.
+    /// Parses what another session has written; nil if it is no reply address.
     init?(_ text: String) {
         guard BrokerSubjects.isTokens(text, count: 2) else { return nil }
         description = text

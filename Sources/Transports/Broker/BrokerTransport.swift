@@ -24,7 +24,7 @@ package final class BrokerTransport: @unchecked Sendable {
         let address: BrokerAddress
         /// The number of the pipe's end here.
         let number: UInt64
-        /// Its window.
+        /// The window of that end.
         let window: Int
         let deadline: Moment
         var timer: LoopTimer?
@@ -43,7 +43,7 @@ package final class BrokerTransport: @unchecked Sendable {
     /// This session in subjects: random until `prepare`.
     private var identity: String
     private var peer: String
-    private var place: BrokerPlace
+    private var replyAddress: BrokerReplyAddress
     private var running: Running?
     private var presence: BrokerPresence?
     private var isConnected = false
@@ -86,11 +86,11 @@ package final class BrokerTransport: @unchecked Sendable {
         pipes = BrokerPipes(broker, subjects, scheme: scheme, sizes: sizes)
         identity = nonce
         peer = nonce
-        place = BrokerPlace(identity: nonce, nonce: nonce)
+        replyAddress = BrokerReplyAddress(identity: nonce, nonce: nonce)
         self.nonce = nonce
     }
 
-    /// 128 random bits, which make a place that nobody can guess.
+    /// 128 random bits, which make a reply address that nobody can guess.
     private static func makeNonce() -> String {
         var random = SystemRandomNumberGenerator()
         return String(random.next(), radix: 36) + String(random.next(), radix: 36)
@@ -145,7 +145,7 @@ package final class BrokerTransport: @unchecked Sendable {
     private func beginBrowsing(_ service: ServiceName) {
         guard isConnected else { return }
         listen()
-        publish(.who(place), to: subjects.who(service))
+        publish(.who(replyAddress), to: subjects.who(service))
     }
 
     /// Subscribes to announcements. A session that only advertises counts them, to know how often to announce itself.
@@ -167,8 +167,8 @@ package final class BrokerTransport: @unchecked Sendable {
             report(change, running)
             watchTime()
         case .gone(let address): report(presence?.lost(address), running)
-        case .who(let place):
-            presence?.asked(by: place, at: running.loop.now)
+        case .who(let replyAddress):
+            presence?.asked(by: replyAddress, at: running.loop.now)
             watchTime()
         case .open(let end): requested(end, running)
         case .opened(let end): opened(end, number, running)
@@ -190,8 +190,9 @@ package final class BrokerTransport: @unchecked Sendable {
         for action in actions {
             switch action {
             case .announce(let again): announce(again) { subjects.here($0) }
-            case .answer(let place, let again): announce(again) { _ in subjects.at(place, "here") }
-            case .ask(let address): publish(.who(place), to: subjects.to(address))
+            case .answer(let replyAddress, let again):
+                announce(again) { _ in subjects.at(replyAddress, "here") }
+            case .ask(let address): publish(.who(replyAddress), to: subjects.to(address))
             }
         }
         for change in lost { report(change, running) }
@@ -205,7 +206,7 @@ package final class BrokerTransport: @unchecked Sendable {
         publish(.here(ownAddress(service), again: again, advertisement), to: subject(service))
     }
 
-    /// Sets the timer for what presence does next.
+    /// Sets the timer for the next action of presence.
     private func watchTime() {
         guard let loop = running?.loop, let moment = presence?.nextMoment else { return }
         if let timer {
@@ -250,7 +251,7 @@ package final class BrokerTransport: @unchecked Sendable {
         if isConnected {
             publish(
                 .open(end(record.number, window: record.window)), to: subjects.to(record.address),
-                answers: subjects.at(place, BrokerSubjects.token(of: record.number)))
+                answers: subjects.at(replyAddress, BrokerSubjects.token(of: record.number)))
             if record.foundNobody { pause = Self.nobodyPause }
         }
         wait(dial, until: min(now + pause, record.deadline))
@@ -267,7 +268,7 @@ package final class BrokerTransport: @unchecked Sendable {
 
     private func end(_ number: UInt64, window: Int) -> BrokerMessage.PipeEnd {
         BrokerMessage.PipeEnd(
-            place: place, token: BrokerSubjects.token(of: number), window: UInt32(window),
+            replyAddress: replyAddress, token: BrokerSubjects.token(of: number), window: UInt32(window),
             longestPacket: UInt32(pipes.longestPacket))
     }
 
@@ -312,7 +313,7 @@ package final class BrokerTransport: @unchecked Sendable {
     private func requested(_ end: BrokerMessage.PipeEnd, _ running: Running) {
         guard !pipes.answerAgain(end) else { return }
         guard let advertisement, !pipes.isFull else {
-            return publish(.refused, to: subjects.at(end.place, end.token))
+            return publish(.refused, to: subjects.at(end.replyAddress, end.token))
         }
         lastNumber += 1
         let window = pipes.nextWindow
@@ -344,7 +345,7 @@ extension BrokerTransport: BrokerEvents {
         problem = nil
         pipes.connected(limits)
         // First, so that a session's answer never comes after its goodbye, which would bring it back.
-        broker.subscribe(to: subjects.at(place, "*"))
+        broker.subscribe(to: subjects.at(replyAddress, "*"))
         if let advertisement { beginAdvertising(advertisement) }
         if let browsed { beginBrowsing(browsed) }
         for dial in dials.keys.sorted(by: { $0.number < $1.number }) { ask(dial) }
@@ -377,7 +378,7 @@ extension BrokerTransport: BrokerEvents {
 
     package func brokerHasRoom() { pipes.pump() }
 
-    /// Reports a failure as one of what the session wants from the broker, which is what it ends or hinders.
+    /// Reports a failure as one of advertising, or else of browsing, if the session does either.
     package func brokerFailed(_ error: NighError) {
         guard let running else { return }
         if advertisement != nil {
@@ -394,7 +395,7 @@ extension BrokerTransport: Transport {
     package func prepare(for peer: PeerID, of identity: PeerID) {
         self.identity = identity.description
         self.peer = peer.description
-        place = BrokerPlace(identity: self.identity, nonce: nonce)
+        replyAddress = BrokerReplyAddress(identity: self.identity, nonce: nonce)
     }
 
     package func start(on loop: any EventLoop, events: any TransportEvents) {

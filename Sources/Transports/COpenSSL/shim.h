@@ -39,7 +39,7 @@ static inline int openssl_set_ticket_keys(SSL_CTX *context, void *keys, size_t b
     return (int)SSL_CTX_set_tlsext_ticket_keys(context, keys, byteCount);
 }
 
-/// Turns off what only serves middleboxes: invented session ids and change_cipher_spec records.
+/// Turns off features that only serve middleboxes: invented session ids and change_cipher_spec records.
 static inline void openssl_omit_middlebox_compatibility(SSL_CTX *context) {
     SSL_CTX_clear_options(context, SSL_OP_ENABLE_MIDDLEBOX_COMPAT);
 }

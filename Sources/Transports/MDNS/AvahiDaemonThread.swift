@@ -184,7 +184,7 @@ final class AvahiDaemonThread: @unchecked Sendable {
     }
 
     /// A call has failed. If the daemon is gone, that concerns everything and not only this call: a moment before the
-    /// client finds out the same, it must not be taken for a fault of what was asked.
+    /// client finds out, it must not be taken for a fault of the request.
     private func callFailed(_ code: Int32, _ failure: (Int32) -> Event) {
         if AvahiProblem.isLossOfDaemon(code) {
             fail(AvahiProblem.disconnected)
@@ -193,7 +193,7 @@ final class AvahiDaemonThread: @unchecked Sendable {
         }
     }
 
-    /// The same, where the library is in the middle of a call.
+    /// Handles a failed call while the library is in the middle of another one.
     private func callFailedInside(_ failure: @escaping @Sendable (AvahiDaemonThread, Int32) -> Event) {
         guard let library, let client else { return }
         let code = library.client_errno(client)
@@ -218,7 +218,7 @@ final class AvahiDaemonThread: @unchecked Sendable {
         self.client = nil
         state = nil
         group = nil
-        // This also frees everything made with the client, and the daemon withdraws what was published.
+        // This also frees everything made with the client, and the daemon withdraws the publication.
         library.client_free(client)
         watches = [:]
     }
@@ -239,10 +239,10 @@ final class AvahiDaemonThread: @unchecked Sendable {
             AVAHI_LOOKUP_USE_MULTICAST,
             { _, interface, version, event, _, _, _, data, size, _, context in
                 guard let context else { return }
-                let place = RecordChange.Place(interface: interface, version: version)
+                let origin = RecordChange.Origin(interface: interface, version: version)
                 let watch = Unmanaged<Watch>.fromOpaque(context).takeUnretainedValue()
                 watch.thread.browserChanged(
-                    watch.number, place, event, UnsafeRawBufferPointer(start: data, count: size))
+                    watch.number, origin, event, UnsafeRawBufferPointer(start: data, count: size))
             }, Unmanaged.passUnretained(watch).toOpaque())
         guard watch.browser == nil else { return }
         watches[number] = nil
@@ -257,12 +257,13 @@ final class AvahiDaemonThread: @unchecked Sendable {
     }
 
     private func browserChanged(
-        _ number: UInt64, _ place: RecordChange.Place, _ event: AvahiBrowserEvent,
+        _ number: UInt64, _ origin: RecordChange.Origin, _ event: AvahiBrowserEvent,
         _ data: UnsafeRawBufferPointer
     ) {
         switch event {
         case AVAHI_BROWSER_NEW, AVAHI_BROWSER_REMOVE:
-            let change = RecordChange(isPresent: event == AVAHI_BROWSER_NEW, place: place, data: Array(data))
+            let change = RecordChange(
+                isPresent: event == AVAHI_BROWSER_NEW, origin: origin, data: Array(data))
             report(.changed(number, change))
         case AVAHI_BROWSER_FAILURE:
             callFailedInside { .watchFailed(number, $0.error($1, .browsing)) }
@@ -314,7 +315,7 @@ final class AvahiDaemonThread: @unchecked Sendable {
         group = nil
     }
 
-    private func add(_ record: Publication.Record) -> Int32 {
+    private func add(_ record: Publication.ResourceRecord) -> Int32 {
         guard let library, let group else { return 0 }
         return record.data.withUnsafeBytes {
             library.entry_group_add_record(

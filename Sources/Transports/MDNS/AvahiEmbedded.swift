@@ -51,13 +51,13 @@ final class AvahiEmbedded: DiscoveryBackend, @unchecked Sendable {
         }
 
         func changed(
-            _ place: RecordChange.Place, _ event: AvahiBrowserEvent,
+            _ origin: RecordChange.Origin, _ event: AvahiBrowserEvent,
             _ record: UnsafeMutablePointer<AvahiRecord>?
         ) {
             switch event {
             case AVAHI_BROWSER_NEW, AVAHI_BROWSER_REMOVE:
                 guard let record, let data = owner.serialize(record) else { return }
-                owner.changed(number, place, event == AVAHI_BROWSER_NEW, data)
+                owner.changed(number, origin, event == AVAHI_BROWSER_NEW, data)
             case AVAHI_BROWSER_FAILURE:
                 owner.browserFailed(number)
             default:
@@ -182,8 +182,8 @@ final class AvahiEmbedded: DiscoveryBackend, @unchecked Sendable {
             server, -1, -1, key, AVAHI_LOOKUP_USE_MULTICAST,
             { _, interface, version, event, record, _, data in
                 guard let data else { return }
-                let place = RecordChange.Place(interface: interface, version: version)
-                Unmanaged<Watch>.fromOpaque(data).takeUnretainedValue().changed(place, event, record)
+                let origin = RecordChange.Origin(interface: interface, version: version)
+                Unmanaged<Watch>.fromOpaque(data).takeUnretainedValue().changed(origin, event, record)
             }, Unmanaged.passUnretained(watch).toOpaque())
         guard watch.browser == nil else { return }
         watches[number] = nil
@@ -197,9 +197,11 @@ final class AvahiEmbedded: DiscoveryBackend, @unchecked Sendable {
         withExtendedLifetime(watch) { core.s_record_browser_free(browser) }
     }
 
-    private func changed(_ number: UInt64, _ place: RecordChange.Place, _ isPresent: Bool, _ data: [UInt8]) {
+    private func changed(
+        _ number: UInt64, _ origin: RecordChange.Origin, _ isPresent: Bool, _ data: [UInt8]
+    ) {
         guard watches[number] != nil else { return }
-        events?.watchChanged(self, number, RecordChange(isPresent: isPresent, place: place, data: data))
+        events?.watchChanged(self, number, RecordChange(isPresent: isPresent, origin: origin, data: data))
     }
 
     private func browserFailed(_ number: UInt64) {
@@ -283,7 +285,7 @@ final class AvahiEmbedded: DiscoveryBackend, @unchecked Sendable {
         }
     }
 
-    private func add(_ record: Publication.Record) -> Int32 {
+    private func add(_ record: Publication.ResourceRecord) -> Int32 {
         guard let core, let server else { return 0 }
         let made = core.record_new_full(
             record.name.escaped, UInt16(AVAHI_DNS_CLASS_IN), record.type.rawValue, Publication.timeToLive)
@@ -297,7 +299,7 @@ final class AvahiEmbedded: DiscoveryBackend, @unchecked Sendable {
     func addressesChanged() {
         if isPublished { publishAddresses() }
         guard let timer else { return }
-        // The change may be what the stack has been waiting for.
+        // The stack may have been waiting for the change.
         loop.cancel(timer)
         self.timer = nil
         open()

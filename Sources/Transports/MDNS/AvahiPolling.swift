@@ -11,8 +11,8 @@ import NighUV
 ///
 /// `@unchecked Sendable`: confined to the loop, like everything that Avahi gets here.
 final class AvahiPolling: @unchecked Sendable {
-    /// What Avahi's libraries get. It is valid as long as this object lives, which must be longer than anything made
-    /// with it.
+    /// The poll functions for Avahi's libraries. They are valid as long as this object lives, which must be longer than
+    /// anything made with it.
     let api = UnsafeMutablePointer<AvahiPoll>.allocate(capacity: 1)
 
     fileprivate let loop: UVEventLoop
@@ -82,7 +82,7 @@ final class AvahiPolling: @unchecked Sendable {
         descriptors[watch.descriptor] = nil
     }
 
-    /// What Avahi holds as an `AvahiWatch`.
+    /// The object behind an `AvahiWatch`.
     fileprivate final class Watch {
         let polling: AvahiPolling
         let descriptor: Int32
@@ -156,7 +156,7 @@ final class AvahiPolling: @unchecked Sendable {
         }
     }
 
-    /// What Avahi holds as an `AvahiTimeout`. `@unchecked Sendable`: confined to the loop.
+    /// The object behind an `AvahiTimeout`. `@unchecked Sendable`: confined to the loop.
     fileprivate final class Timeout: @unchecked Sendable {
         private let loop: UVEventLoop
         private let callback: AvahiTimeoutCallback

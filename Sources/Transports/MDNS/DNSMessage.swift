@@ -24,7 +24,7 @@ package enum DNSMessage {
     }
 
     /// Decodes the SRV and TXT records in `message`, if it answers the query with that number. Decoding stops at the
-    /// first malformed part, and returns what was read before it.
+    /// first malformed part, and returns the records before it.
     package static func answers(in message: [UInt8], to number: UInt16) -> [Answer] {
         var reader = Reader(message)
         guard reader.number() == number, let flags = reader.number(), flags & 0xF80F == 0x8000,

@@ -40,7 +40,7 @@ public struct ServiceRegistration: Hashable, Sendable {
 
 /// A service found on one network interface, with everything that is needed to reach it there.
 public struct DiscoveredService: Hashable, Sendable {
-    /// What identifies a service while the rest of it changes.
+    /// The part of a service that stays the same while the rest of it changes.
     public struct Key: Hashable, Sendable {
         /// The instance's label, which is unique on a network.
         public let name: String
@@ -65,7 +65,7 @@ public struct DiscoveredService: Hashable, Sendable {
     }
 
     /// A host and a port, from one SRV record.
-    public struct Place: Hashable, Sendable {
+    public struct Endpoint: Hashable, Sendable {
         /// The host's name, for display.
         public let host: String
         /// The port on which the service listens.
@@ -82,18 +82,18 @@ public struct DiscoveredService: Hashable, Sendable {
 
     /// Which service it is, and on which interface it was found.
     public let key: Key
-    /// Where the service listens; never empty, with the newest place first and the oldest next. There are several for a
-    /// moment after a change, or while somebody forges records. Nothing here says which of them is true.
-    public let places: [Place]
-    /// What the service says about itself; never empty. The order is the same, and so are the reasons for several
-    /// texts.
+    /// Where the service listens; never empty, with the newest endpoint first and the oldest next. There are several
+    /// for a moment after a change, or while somebody forges records. Nothing here says which of them is true.
+    public let endpoints: [Endpoint]
+    /// The entries of the service's TXT records; never empty. The order, and the reasons for several, are those of
+    /// `endpoints`.
     public let texts: [[TextEntry]]
     /// Whether this `ServiceDiscovery` publishes the service, and nobody else does.
     public let isOwn: Bool
 
-    package init(key: Key, places: [Place], texts: [[TextEntry]], isOwn: Bool) {
+    package init(key: Key, endpoints: [Endpoint], texts: [[TextEntry]], isOwn: Bool) {
         self.key = key
-        self.places = places
+        self.endpoints = endpoints
         self.texts = texts
         self.isOwn = isOwn
     }

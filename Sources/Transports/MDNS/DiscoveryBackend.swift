@@ -1,6 +1,6 @@
 import NighCore
 
-/// Something that can ask the network and publish on it: avahi-daemon, or an mDNS stack in this process. It knows
+/// A program that can ask the network and publish on it: avahi-daemon, or an mDNS stack in this process. It knows
 /// nothing of DNS-SD.
 ///
 /// Everything is confined to the loop of its `ServiceDiscovery`. Events may come from inside a call.
@@ -13,17 +13,17 @@ package protocol DiscoveryBackend: AnyObject {
     /// Starts; `backendUp` or `backendDown` follows.
     func start(_ events: any DiscoveryBackendEvents)
 
-    /// Reports what answers `question`, now and later, under `number`, which is never used twice. Allowed only while
+    /// Reports all answers to `question`, now and later, under `number`, which is never used twice. Allowed only while
     /// the backend is up; when it goes down, all watches are gone.
     func watch(_ question: Question, as number: UInt64)
 
     func unwatch(_ number: UInt64)
 
-    /// Publishes; what was published before must have been withdrawn. Allowed only while the backend is up; when it
-    /// goes down, the publication is gone.
+    /// Publishes; an earlier publication must have been withdrawn. Allowed only while the backend is up; when it goes
+    /// down, the publication is gone.
     func publish(_ publication: Publication)
 
-    /// Replaces the text of what is published, which stays visible.
+    /// Replaces the text of the publication, which stays visible.
     func updateText(of publication: Publication)
 
     func unpublish()
@@ -41,7 +41,7 @@ package protocol DiscoveryBackend: AnyObject {
 /// Receives the events of a backend.
 package protocol DiscoveryBackendEvents: AnyObject {
     /// The backend can be asked from now on. If it was up already, the name of its host has changed, or it has begun
-    /// anew: what was watched and published must be watched and published again.
+    /// anew: all watches and the publication must be made again.
     func backendUp(_ backend: any DiscoveryBackend, host: DomainName)
 
     /// The backend cannot be used. It goes on trying, and calls `backendUp` if that succeeds.
@@ -63,18 +63,18 @@ package protocol DiscoveryBackendEvents: AnyObject {
 /// A record that has appeared or disappeared.
 package struct RecordChange: Hashable, Sendable {
     package var isPresent: Bool
-    /// Where it was received: the same record is reported once for each interface and each IP version.
-    package var place: Place
+    /// The interface and the IP version over which it came: a record is reported once for each.
+    package var origin: Origin
     /// The record's data in wire format, which are not trusted yet.
     package var data: [UInt8]
 
-    package init(isPresent: Bool, place: Place, data: [UInt8]) {
+    package init(isPresent: Bool, origin: Origin, data: [UInt8]) {
         self.isPresent = isPresent
-        self.place = place
+        self.origin = origin
         self.data = data
     }
 
-    package struct Place: Hashable, Sendable {
+    package struct Origin: Hashable, Sendable {
         package var interface: Int32
         /// Avahi's number of the IP version.
         package var version: Int32
@@ -89,9 +89,9 @@ package struct RecordChange: Hashable, Sendable {
 /// A service to publish, as records.
 package struct Publication: Hashable, Sendable {
     /// How long others may keep each record without receiving it again. DNS-SD proposes 75 minutes for all records but
-    /// addresses, which would keep crashed programs visible for that long. Two minutes are what it proposes for a host.
-    /// Programs that are still looking ask again after four fifths of that time, so the price is one small question
-    /// every 96 seconds.
+    /// addresses, which would keep crashed programs visible for that long. For a host it proposes two minutes. Programs
+    /// that are still looking ask again after four fifths of that time, so the price is one small question every 96
+    /// seconds.
     static let timeToLive: UInt32 = 120
 
     var type: DomainName

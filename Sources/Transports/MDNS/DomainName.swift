@@ -3,7 +3,7 @@
 ///
 /// Avahi passes names in two forms. In record data they are in wire format, with a length byte before each label. In
 /// its calls they are text, with dots between labels and a backslash before unusual characters. This type accepts both,
-/// and rejects what is not a name.
+/// and rejects anything else.
 package struct DomainName: Hashable, Sendable, CustomStringConvertible {
     package static let maximumByteCount = 255
     package static let maximumLabel = 63

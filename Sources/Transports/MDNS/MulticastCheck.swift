@@ -4,11 +4,11 @@ import NighUV
 
 /// The result of listening for one's own multicast messages.
 enum MulticastVerdict: Hashable, Sendable {
-    /// What this host sends by multicast comes back.
+    /// The multicast messages of this host come back.
     case works
-    /// It does not come back, or it could not even be sent.
+    /// The messages do not come back, or could not even be sent.
     case blocked(NighError)
-    /// It cannot be determined here.
+    /// Nobody can tell here.
     case unknown
 }
 
@@ -23,8 +23,8 @@ protocol MulticastChecking: AnyObject {
 /// Sends a message on every interface and checks whether it comes back. It repeats this, less often while the message
 /// does come back.
 ///
-/// Avahi does not report that a firewall drops what it sends, and without this check a blocked network looks like an
-/// empty one. What a switch or an access point drops further out cannot be seen from here.
+/// Avahi does not report that a firewall drops its packets, and without this check a blocked network looks like an
+/// empty one. Losses at a switch or an access point cannot be seen from here.
 ///
 /// The message is a question about a host that does not exist, so that nobody answers it.
 ///

@@ -5,8 +5,8 @@ import NighUV
 ///
 /// Confined to the loop.
 final class MulticastSocket {
-    /// What the socket receives.
-    enum Purpose {
+    /// The messages that the socket receives.
+    enum Role {
         /// Everything that is sent to the group on that interface, including by this host. The socket is bound to the
         /// group's address, and not only to the port, so it takes nothing away from other mDNS programs on this host.
         case listening
@@ -28,7 +28,7 @@ final class MulticastSocket {
 
     /// Nil if such a socket cannot be made, which says nothing about multicast.
     init?(
-        _ purpose: Purpose, on interface: NetworkInterface, version: Int, loop: UVEventLoop,
+        _ role: Role, on interface: NetworkInterface, version: Int, loop: UVEventLoop,
         received: @escaping ([UInt8]) -> Void
     ) {
         self.interface = interface
@@ -37,7 +37,7 @@ final class MulticastSocket {
         let type = Int32(SOCK_DGRAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue) | Int32(SOCK_NONBLOCK.rawValue)
         descriptor = socket(family, type, 0)
         guard descriptor >= 0 else { return nil }
-        guard version == 4 ? prepare4(purpose) : prepare6(purpose),
+        guard version == 4 ? prepare4(role) : prepare6(role),
             let watch = try? loop.watch(descriptor, for: .readable, { [unowned self] _ in receive(received) })
         else {
             Glibc.close(descriptor)
@@ -48,7 +48,7 @@ final class MulticastSocket {
 
     /// Makes a socket for each interface and IP version that can have one.
     static func all(
-        _ purpose: Purpose, interface wanted: String?, loop: UVEventLoop,
+        _ role: Role, interface wanted: String?, loop: UVEventLoop,
         received: @escaping (_ index: Int, _ bytes: [UInt8]) -> Void
     ) -> [MulticastSocket] {
         let interfaces = NetworkInterface.usable(named: wanted) ?? []
@@ -58,7 +58,7 @@ final class MulticastSocket {
             for (version, length) in [(4, 4), (6, 16)]
             where interface.addresses.contains(where: { $0.bytes.count == length }) {
                 let index = sockets.count
-                let socket = MulticastSocket(purpose, on: interface, version: version, loop: loop) {
+                let socket = MulticastSocket(role, on: interface, version: version, loop: loop) {
                     received(index, $0)
                 }
                 if let socket { sockets.append(socket) }
@@ -109,18 +109,18 @@ final class MulticastSocket {
         set(SOL_SOCKET, SO_REUSEADDR, Int32(1)) && withAddress { bind(descriptor, $0, $1) } == 0
     }
 
-    private func prepare4(_ purpose: Purpose) -> Bool {
+    private func prepare4(_ role: Role) -> Bool {
         var request = ip_mreqn()
         withUnsafeMutableBytes(of: &request.imr_multiaddr) { $0.copyBytes(from: Self.group4) }
         request.imr_ifindex = interface.index
         let level = Int32(IPPROTO_IP)
         let canSend = set(level, IP_MULTICAST_TTL, Int32(255)) && set(level, IP_MULTICAST_IF, request)
-        guard canSend, purpose == .listening else { return canSend }
+        guard canSend, role == .listening else { return canSend }
         return bindToGroup() && set(level, IP_MULTICAST_ALL, Int32(0))
             && set(level, IP_ADD_MEMBERSHIP, request)
     }
 
-    private func prepare6(_ purpose: Purpose) -> Bool {
+    private func prepare6(_ role: Role) -> Bool {
         var request = ipv6_mreq()
         withUnsafeMutableBytes(of: &request.ipv6mr_multiaddr) { $0.copyBytes(from: Self.group6) }
         request.ipv6mr_interface = UInt32(interface.index)
@@ -128,7 +128,7 @@ final class MulticastSocket {
         let canSend =
             set(level, IPV6_V6ONLY, Int32(1)) && set(level, IPV6_MULTICAST_HOPS, Int32(255))
             && set(level, IPV6_MULTICAST_IF, interface.index)
-        guard canSend, purpose == .listening else { return canSend }
+        guard canSend, role == .listening else { return canSend }
         return bindToGroup() && set(level, IPV6_JOIN_GROUP, request)
     }
 

@@ -12,7 +12,8 @@ protocol NameQuerying: AnyObject {
     func stop()
 }
 
-/// See ``NameQuerying``. If no socket can be made, it receives nothing, and Avahi finds out later.
+/// A query over sockets of its own; see ``NameQuerying``. If no socket can be made, it receives nothing, and Avahi
+/// finds out later.
 ///
 /// `@unchecked Sendable`: confined to the loop.
 final class NameQuery: NameQuerying, @unchecked Sendable {

@@ -2,7 +2,7 @@ import CAvahi
 
 /// The records of a publication, in the form that both of Avahi's libraries take.
 extension Publication {
-    struct Record: Hashable, Sendable {
+    struct ResourceRecord: Hashable, Sendable {
         let name: DomainName
         let type: RecordType
         let data: [UInt8]
@@ -26,24 +26,26 @@ extension Publication {
     }
 
     /// All records, to be visible at once.
-    var records: [Record] {
+    var records: [ResourceRecord] {
         [
-            Record(name: type, type: .pointer, data: instance.wire, flags: .withoutProbing),
-            Record(name: Self.types, type: .pointer, data: type.wire, flags: .withoutProbing),
-            Record(name: instance, type: .service, data: service.data, flags: [.unique, .withoutProbing]),
-            Record(name: instance, type: .text, data: text.data, flags: [.unique, .withoutProbing]),
+            ResourceRecord(name: type, type: .pointer, data: instance.wire, flags: .withoutProbing),
+            ResourceRecord(name: Self.types, type: .pointer, data: type.wire, flags: .withoutProbing),
+            ResourceRecord(
+                name: instance, type: .service, data: service.data, flags: [.unique, .withoutProbing]),
+            ResourceRecord(name: instance, type: .text, data: text.data, flags: [.unique, .withoutProbing]),
         ]
     }
 
     /// The SRV record again, to be added after all records are published. From then on Avahi defends it: when another
     /// host publishes a different record of that name, both ask, and one of the two is notified of a collision. Only
     /// one record is defended, because of two each side could lose one.
-    var defendedService: Record {
-        Record(name: instance, type: .service, data: service.data, flags: [.unique, .update])
+    var defendedService: ResourceRecord {
+        ResourceRecord(name: instance, type: .service, data: service.data, flags: [.unique, .update])
     }
 
     /// The text, to be added in place of the one before.
-    var updatedText: Record {
-        Record(name: instance, type: .text, data: text.data, flags: [.unique, .withoutProbing, .update])
+    var updatedText: ResourceRecord {
+        ResourceRecord(
+            name: instance, type: .text, data: text.data, flags: [.unique, .withoutProbing, .update])
     }
 }

@@ -1,6 +1,6 @@
 /// All that is known about one question: for each interface, the data of the valid records, the newest last.
 ///
-/// The same record is received over IPv4 and over IPv6, and a changed record arrives before the old one is withdrawn.
+/// Each record is received over IPv4 and over IPv6, and a changed record arrives before the old one is withdrawn.
 package struct RecordSet {
     /// The most records per interface. No honest answer has more: 32 addresses, received over IPv4 and IPv6.
     package static let maximumPerInterface = 64
@@ -26,10 +26,10 @@ package struct RecordSet {
     /// Applies a change. Returns false if there was no room; a record from the middle was then dropped, see
     /// `takingFromBothEnds`.
     mutating func apply(_ change: RecordChange) -> Bool {
-        let interface = change.place.interface
+        let interface = change.origin.interface
         var all = data.removeValue(forKey: interface) ?? []
-        all.removeAll { $0.version == change.place.version && $0.data == change.data }
-        if change.isPresent { all.append((change.place.version, change.data)) }
+        all.removeAll { $0.version == change.origin.version && $0.data == change.data }
+        if change.isPresent { all.append((change.origin.version, change.data)) }
         let hadRoom = all.count <= Self.maximumPerInterface
         if !hadRoom { all.remove(at: all.count / 2) }
         if !all.isEmpty { data[interface] = all }

@@ -3,15 +3,15 @@ import NighCore
 /// Finds the instances of a service type: follows the type's PTR records to each instance's SRV and TXT records, and
 /// from there to the host's A and AAAA records. Reports the resulting services, per interface.
 ///
-/// It does no I/O: a backend answers questions, and a loop keeps the time. What arrives is not trusted; what cannot be
-/// parsed is counted and left out.
+/// It does no I/O: a backend answers questions, and a loop keeps the time. Records are not trusted; those that cannot
+/// be parsed are counted and left out.
 ///
-/// A change of the backend is not a change of the network. What was reported stays so for a while, until the new
-/// backend has confirmed it or has had the time to.
+/// A change of the backend is not a change of the network. Reported services stay so for a while, until the new backend
+/// has confirmed it or has had the time to.
 ///
 /// `@unchecked Sendable`: confined to the loop.
 package final class ServiceDirectory: @unchecked Sendable {
-    /// Counts what was left out, by reason. The counts only grow.
+    /// Counts the records that were left out, by reason. The counts only grow.
     package struct Counters: Hashable {
         /// Malformed records.
         package var malformed = 0
@@ -21,7 +21,7 @@ package final class ServiceDirectory: @unchecked Sendable {
 
     /// How long an instance may lack its SRV, TXT or address records before it counts as lost; they arrive one by one.
     static let incompleteTimeout = Moment.Span.seconds(3)
-    /// How long a backend that has just come up has to confirm what another one reported.
+    /// How long a backend that has just come up has to confirm the reports of another one.
     static let confirmation = Moment.Span.seconds(5)
     /// How long reported services are kept without a backend.
     static let retentionTime = Moment.Span.seconds(30)
@@ -29,7 +29,7 @@ package final class ServiceDirectory: @unchecked Sendable {
     static let restartInterval = Moment.Span.seconds(10)
     /// The most SRV records of an instance that are followed on an interface. An honest instance has one, and a second
     /// one for a moment after a change; others are forged.
-    package static let maximumPlaces = 4
+    package static let maximumEndpoints = 4
     /// The most TXT records of an instance that are reported on an interface.
     package static let maximumTexts = 4
     /// The most addresses of a host that are reported on an interface.
@@ -278,7 +278,7 @@ package final class ServiceDirectory: @unchecked Sendable {
 
     // MARK: Combining records
 
-    /// Combines what arrives in one packet once, in the next turn of the loop.
+    /// Combines the records of one packet once, in the next turn of the loop.
     private func refreshSoon(_ name: DomainName) {
         if stale.isEmpty { loop.execute { self.refreshStale() } }
         stale.insert(name)
@@ -306,7 +306,7 @@ package final class ServiceDirectory: @unchecked Sendable {
             return
         }
         let before = known[name]?[interface]?.service
-        // The same name in other letter case is the same instance, under another key.
+        // A name in other letter case is the same instance, under another key.
         if let before, before.key != service.key { lose(name, interface) }
         known[name, default: [:]][interface] = KnownService(service: service)
         if before != service { found(service) }
@@ -315,29 +315,29 @@ package final class ServiceDirectory: @unchecked Sendable {
     /// The service, if all its parts are known.
     private func whole(_ instance: Instance, on interface: Int32) -> DiscoveredService? {
         let services = services(of: instance, on: interface)
-        let places = services.compactMap { place(of: $0, on: interface) }
+        let endpoints = services.compactMap { endpoint(of: $0, on: interface) }
         let texts = instance.texts.newest(on: interface).takingFromBothEnds(Self.maximumTexts)
             .compactMap(TextRecord.init(data:))
-        guard !places.isEmpty, !texts.isEmpty else { return nil }
+        guard !endpoints.isEmpty, !texts.isEmpty else { return nil }
         return DiscoveredService(
-            key: .init(name: instance.label, interface: UInt32(clamping: interface)), places: places,
+            key: .init(name: instance.label, interface: UInt32(clamping: interface)), endpoints: endpoints,
             texts: texts.map(\.entries), isOwn: services.allSatisfy(isOwn))
     }
 
     private func services(of instance: Instance, on interface: Int32) -> [ServiceRecord] {
-        instance.services.newest(on: interface).takingFromBothEnds(Self.maximumPlaces)
+        instance.services.newest(on: interface).takingFromBothEnds(Self.maximumEndpoints)
             .compactMap(ServiceRecord.init(data:))
     }
 
     /// Nil while no address of the host is known.
-    private func place(of service: ServiceRecord, on interface: Int32) -> DiscoveredService.Place? {
+    private func endpoint(of service: ServiceRecord, on interface: Int32) -> DiscoveredService.Endpoint? {
         let addresses = (hosts[service.host]?.addresses.newest(on: interface) ?? [])
             .compactMap { HostAddress(bytes: $0, interface: interface) }
             .filter { interface == loopback || !$0.isLoopback }
             .takingFromBothEnds(Self.maximumAddresses)
             .sorted { ($0.bytes.count, $0.bytes.description) < ($1.bytes.count, $1.bytes.description) }
         guard !addresses.isEmpty else { return nil }
-        return DiscoveredService.Place(
+        return DiscoveredService.Endpoint(
             host: service.host.description, port: service.port, addresses: addresses)
     }
 

@@ -21,7 +21,7 @@ public protocol ServiceDiscoveryEvents: AnyObject {
 ///
 /// A transport has one, calls it on the loop only, and ends it with `shutdown`. One that is only released ends by
 /// itself, soon after. It uses the machine's avahi-daemon or speaks mDNS itself, as the mode says, and reports which.
-/// It knows nothing of sessions and peers, nor what the text of a service means.
+/// It knows nothing of sessions, of peers, and of the meaning of a service's text.
 ///
 /// `@unchecked Sendable`: confined to the loop.
 public final class ServiceDiscovery: @unchecked Sendable {
@@ -38,7 +38,7 @@ public final class ServiceDiscovery: @unchecked Sendable {
     /// How long the daemon has to answer before this process speaks mDNS itself.
     static let daemonTimeout = Moment.Span.milliseconds(400)
 
-    /// What a `ServiceDiscovery` depends on. Tests provide substitutes.
+    /// The dependencies of a `ServiceDiscovery`. Tests provide substitutes.
     struct Dependencies {
         var loop: any EventLoop
         var loopback: Int32
@@ -115,7 +115,7 @@ public final class ServiceDiscovery: @unchecked Sendable {
         dependencies.loop.execute { parts.end() }
     }
 
-    /// What must be taken down, in this order.
+    /// The parts that must be taken down, in this order.
     ///
     /// `@unchecked Sendable`: made where the last reference was released, and used only on the loop.
     private struct Parts: @unchecked Sendable {
@@ -144,7 +144,7 @@ public final class ServiceDiscovery: @unchecked Sendable {
 
     // MARK: Calls by the transport
 
-    /// Publishes a service. Called again, it replaces what was published; if only the text differs, the service stays
+    /// Publishes a service. Called again, it replaces the publication; if only the text differs, the service stays
     /// visible.
     public func publish(_ registration: ServiceRegistration) {
         let isNew = publisher.registration == nil
@@ -171,7 +171,7 @@ public final class ServiceDiscovery: @unchecked Sendable {
         check?.begin()
     }
 
-    /// Stops looking. What was found counts as lost from now on, without an event.
+    /// Stops looking. All found services count as lost from now on, without an event.
     public func stopBrowsing() {
         search += 1
         isBrowsing = false
@@ -322,7 +322,8 @@ public final class ServiceDiscovery: @unchecked Sendable {
     private func use(_ backend: any DiscoveryBackend, host: DomainName) {
         current = backend
         self.host = host
-        // The publisher comes first, so that the old backend can still say goodbye for what is withdrawn from it.
+        // The publisher comes first, so that the old backend can still say goodbye for the publication that is
+        // withdrawn from it.
         publisher.use(backend, host: host)
         directory.use(backend)
         if backend === daemon, let embedded {
@@ -337,8 +338,8 @@ public final class ServiceDiscovery: @unchecked Sendable {
         let wasBlocked = blocked != nil
         blocked = if case .blocked(let error) = verdict { error } else { nil }
         if wasBlocked, blocked == nil, let current, let host {
-            // What was asked and announced while multicast was blocked is lost, and mDNS repeats itself less and less
-            // often.
+            // Questions and announcements sent while multicast was blocked are lost, and mDNS repeats itself less and
+            // less often.
             publisher.use(current, host: host)
             directory.use(current)
         }
@@ -394,7 +395,7 @@ extension ServiceDiscovery: DiscoveryBackendEvents {
 }
 
 extension NighError {
-    /// The same error, at another stage.
+    /// Returns the error with another stage.
     fileprivate func at(_ stage: Stage) -> NighError {
         var error = self
         error.stage = stage

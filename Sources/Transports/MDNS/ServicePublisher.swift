@@ -60,7 +60,7 @@ final class ServicePublisher: @unchecked Sendable {
     private let names: (any NameQuerying)?
     private var backend: (any DiscoveryBackend)?
     private var host: DomainName?
-    /// What this has published recently, which others may still remember.
+    /// The services published recently, which others may still remember.
     private var ownServices: [ServiceRecord] = []
     private var wanted: ServiceRegistration?
     private var label = ""
@@ -223,8 +223,8 @@ final class ServicePublisher: @unchecked Sendable {
         backend.watch(Question(name: name, type: .service), as: service)
         backend.watch(Question(name: name, type: .text), as: text)
         names?.start(for: name) { [unowned self] type, data in
-            let place = RecordChange.Place(interface: Self.anyInterface, version: 0)
-            handle(type, RecordChange(isPresent: true, place: place, data: data))
+            let origin = RecordChange.Origin(interface: Self.anyInterface, version: 0)
+            handle(type, RecordChange(isPresent: true, origin: origin, data: data))
         }
         return true
     }

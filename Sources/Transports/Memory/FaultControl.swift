@@ -1,6 +1,6 @@
 import NighCore
 
-/// Changes what a ``FaultyTransport`` does, while it runs.
+/// Changes the faults of a ``FaultyTransport`` while it runs.
 ///
 /// Use it on the transport's loop once the transport is started; another thread needs the loop's `execute`. A change
 /// holds at once for every byte after it. Its effects on others, such as a pipe that breaks, are reported in a later
@@ -18,11 +18,11 @@ public final class FaultControl: @unchecked Sendable {
         case pipe(Int)
     }
 
-    /// What happens to dials to a blocked address.
+    /// The outcome of dials to a blocked address.
     public enum BlockedDials: Hashable, Sendable {
-        /// They get no answer.
+        /// Dials get no answer.
         case timeOut
-        /// They are refused.
+        /// Dials are refused.
         case refuse
     }
 
@@ -98,7 +98,7 @@ public final class FaultControl: @unchecked Sendable {
     }
 
     /// Makes the bytes of open pipes vanish without a report, both ways or one way, and keeps new pipes from opening:
-    /// dials time out or are refused, and nobody who dials in gets an answer. Lasts until ``unblock(_:)``.
+    /// dials time out or are refused, and incoming dials get no answer. Lasts until ``unblock(_:)``.
     ///
     /// A pipe that has lost bytes stays mute in that direction for good, because its stream has a hole. Closing such a
     /// pipe does not reach the other end before the block is lifted.
@@ -108,7 +108,7 @@ public final class FaultControl: @unchecked Sendable {
         add(Rule(kind: .block(dials), target: target, direction: direction))
     }
 
-    /// Ends what ``block(_:_:dials:)`` set for `target`; with `.all`, ends every block.
+    /// Ends the block that ``block(_:_:dials:)`` set for `target`; with `.all`, ends every block.
     public func unblock(_ target: Target = .all) {
         rules.removeAll {
             guard case .block = $0.kind else { return false }
@@ -122,7 +122,7 @@ public final class FaultControl: @unchecked Sendable {
         add(Rule(kind: .stall, target: target, direction: direction))
     }
 
-    /// Ends what ``stall(_:_:)`` set for `target`; with `.all`, ends every stall.
+    /// Ends the stall that ``stall(_:_:)`` set for `target`; with `.all`, ends every stall.
     public func release(_ target: Target = .all) {
         rules.removeAll { $0.kind == .stall && (target == .all || $0.target == target) }
         applyRules()
@@ -160,7 +160,7 @@ public final class FaultControl: @unchecked Sendable {
 }
 
 extension FaultControl {
-    /// Returns what happens to a dial to `address` by the rules; nil if no rule blocks it.
+    /// Returns the outcome of a dial to `address` by the rules; nil if no rule blocks it.
     func blockedDials(to address: TransportAddress?) -> BlockedDials? {
         for rule in rules {
             guard case .block(let dials) = rule.kind else { continue }

@@ -193,7 +193,7 @@ extension FaultPlan {
 }
 
 extension FaultPlan.Key {
-    /// The form of the key's value, and what the key does, for people.
+    /// The form of the key's value, and the key's effect, for people.
     fileprivate var guide: (value: String, meaning: String) {
         switch self {
         case .delay: ("TIME", "every byte takes this much longer, each way")
@@ -223,14 +223,14 @@ extension FaultPlan.Key {
 }
 
 extension FaultPlan {
-    /// All keys, each with the form of its value and what it does, for a program's help.
+    /// All keys, each with the form of its value and its effect, for a program's help.
     public static var guide: [(key: String, value: String, meaning: String)] {
         Key.allCases.map { ($0.rawValue, $0.guide.value, $0.guide.meaning) }
     }
 }
 
 extension FaultPlan.Odds {
-    /// The same odds in the smallest numbers.
+    /// The odds in the smallest numbers.
     fileprivate var reduced: Self {
         var (divisor, rest) = (hits, outOf)
         while rest > 0 { (divisor, rest) = (rest, divisor % rest) }

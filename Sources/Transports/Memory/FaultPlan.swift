@@ -1,9 +1,9 @@
 import NighCore
 
-/// What a ``FaultyTransport`` does to the bytes, packets and dials that pass it. A seed decides what is random: the
-/// same plan and the same calls give the same faults.
+/// The faults that a ``FaultyTransport`` applies to the bytes, packets and dials that pass it. A seed decides
+/// everything random: the same plan and the same calls give the same faults.
 ///
-/// Made in code, or read from what a person writes, such as `delay=200ms,jitter=50ms,rate=64k,cut-after=5s,seed=7`:
+/// Made in code, or parsed from text, such as `delay=200ms,jitter=50ms,rate=64k,cut-after=5s,seed=7`:
 ///
 /// | key | value | effect |
 /// | --- | --- | --- |
@@ -12,10 +12,10 @@ import NighCore
 /// | `rate` | bytes a second, or bits | at most this many pass, bytes and packets together; a packet that would wait over 200 ms for its turn is lost |
 /// | `split` | bytes | bytes are cut into pieces of a random size up to this |
 /// | `flip` | odds | this share of the bytes have a wrong bit |
-/// | `loss` | odds | this share of the packets beside a pipe is lost |
+/// | `loss` | odds | this share of the packets is lost |
 /// | `loss-burst` | packets | losses come in bursts of this mean length; their share stays that of `loss` |
-/// | `duplicate` | odds | this share of the packets beside a pipe comes twice |
-/// | `reorder` | odds | this share of the packets beside a pipe takes 20 to 60 ms more, drawn for each, and so arrives behind later ones |
+/// | `duplicate` | odds | this share of the packets comes twice |
+/// | `reorder` | odds | this share of the packets takes 20 to 60 ms more, drawn for each, and so arrives behind later ones |
 /// | `mtu` | bytes | packets that are longer than this are lost |
 /// | `rebind` | time | the other end's packets come from another address each time this has passed, and the old one is dead |
 /// | `stall-after` | time | from this age of a pipe on, bytes are held; nothing is lost |
@@ -101,8 +101,8 @@ public struct FaultPlan: Hashable, Sendable {
     public var reorder: Odds?
     /// The length of the longest packet that passes.
     public var packetLimit: Int?
-    /// How long the packets of the other end come from one address. Then they come from another one, and what is sent
-    /// to the old one is lost, as when a router forgets which address it gave a device.
+    /// How long the packets of the other end come from one address. Then they come from another one, and packets to the
+    /// old one are lost, as when a router forgets which address it gave a device.
     public var rebind: Duration?
     /// The age of a pipe from which on bytes are held.
     public var stallAfter: Duration?

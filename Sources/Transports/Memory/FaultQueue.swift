@@ -17,7 +17,7 @@ final class FaultQueue: @unchecked Sendable {
     }
 
     let direction: FaultPlan.Direction
-    /// Receives what comes out. Never called from inside `resumeReading` or a change of the rules.
+    /// Receives the items that come out. Never called from inside `resumeReading` or a change of the rules.
     var emit: (Item) -> Void = { _ in }
     /// Called after held items have come out or were lost.
     var didRelease: () -> Void = {}
@@ -57,7 +57,7 @@ final class FaultQueue: @unchecked Sendable {
         }
     }
 
-    /// Whether nothing comes out, and what goes in is lost.
+    /// Whether nothing comes out, and everything that goes in is lost.
     var isMute: Bool { isBlocked || hasHole }
     /// Whether packets do not pass.
     var dropsPackets: Bool { isMute || isStalled || isStalledByPlan }
@@ -104,7 +104,7 @@ final class FaultQueue: @unchecked Sendable {
         if !stalled { continueLater() }
     }
 
-    /// Loses everything from now on, and what is held.
+    /// Loses everything held, and everything from now on.
     func vanish() {
         hasHole = true
         loseHeldItems()

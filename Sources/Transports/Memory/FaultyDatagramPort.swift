@@ -1,13 +1,13 @@
 import NighCore
 
-/// Wraps the packets beside a `FaultyPipe`: loses them, doubles them, delays them and so changes their order, by the
-/// same plan, the same rules and within the same rate.
+/// Wraps the datagrams of a `FaultyPipe`: loses them, doubles them, delays them and so changes their order, by the same
+/// plan, the same rules and within the same rate.
 ///
 /// Confined to the loop; `@unchecked Sendable` so that its timers may hold it.
 package final class FaultyDatagramPort: DatagramPort, DatagramHandler, @unchecked Sendable {
-    /// What has become of the packets sent here.
+    /// The counts of the packets sent here.
     package private(set) var outgoing = PacketCounts()
-    /// What has become of the packets from the other end.
+    /// The counts of the packets from the other end.
     package private(set) var incoming = PacketCounts()
 
     private let inner: any DatagramPort
@@ -78,7 +78,7 @@ package final class FaultyDatagramPort: DatagramPort, DatagramHandler, @unchecke
         }
     }
 
-    /// Decides what becomes of a packet of `count` bytes, and counts it. Returns when its copies pass; nil if nothing
+    /// Decides the fate of a packet of `count` bytes, and counts it. Returns when its copies pass; nil if nothing
     /// happens to it.
     private func delays(_ direction: FaultPlan.Direction, _ count: Int) -> [Moment.Span]? {
         let delays = drawDelays(direction, count)

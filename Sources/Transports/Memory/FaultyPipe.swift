@@ -6,7 +6,7 @@ import NighCore
 final class FaultyPipe: Pipe, @unchecked Sendable {
     private enum Phase {
         case open
-        /// Closed on this side. What the queue holds is still being written.
+        /// Closed on this side. The bytes in the queue are still being written.
         case closing
         /// Closed on this side, or never reported. The other end must not notice, so the inner pipe stays open and is
         /// ignored.
@@ -45,7 +45,7 @@ final class FaultyPipe: Pipe, @unchecked Sendable {
     private var bytesReceived = 0
     private var bytesWritten = 0
     private var random: SeededGenerator
-    /// What happens to packets beside the pipe, as to its bytes.
+    /// The faults of this pipe, for its bytes and its datagrams.
     private(set) var plan = FaultPlan.none
 
     init(
@@ -247,7 +247,7 @@ final class FaultyPipe: Pipe, @unchecked Sendable {
     }
 
     private func reportRoom() {
-        // What was still to be sent is lost, including the news of the close.
+        // Bytes still to be sent are lost, including the news of the close.
         if phase == .closing, outgoing.isMute { return orphan() }
         guard isHeldUp, phase == .open, let handler else { return }
         guard outgoing.heldBytes <= outgoing.highWaterMark / 2, writableBytes > 0 else { return }

@@ -3,8 +3,8 @@ import NighCore
 /// Adds faults to any transport, for tests and for trying how a program behaves on a bad line.
 ///
 /// It passes everything on to the transport that it wraps, and has the same scheme and capabilities. It adds the faults
-/// of its ``FaultPlan`` and its ``FaultControl`` to dials, to the bytes of pipes and to the packets beside them.
-/// Discovery stays as it is. Faults are added at this end only: wrap both ends to have them at both.
+/// of its ``FaultPlan`` and its ``FaultControl`` to dials, to the bytes of pipes and to their datagrams. Discovery
+/// stays as it is. Faults are added at this end only: wrap both ends to have them at both.
 ///
 /// Bytes that are held back count as waiting. From 1 MiB of them on, a direction counts as backed up; with a `rate`,
 /// from half a second's worth on (4 to 256 KiB). Packets never count as waiting: one that is held for too long, or

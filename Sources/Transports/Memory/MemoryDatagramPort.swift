@@ -1,8 +1,8 @@
 import NighCore
 
-/// Packets beside a pipe through memory. They arrive in order, and are lost only where too many wait.
+/// The datagrams of a pipe through memory. They arrive in order, and are lost only where too many wait.
 ///
-/// Confined to its loop, except for what the ends share in the wire; hence `@unchecked Sendable`.
+/// Confined to its loop, except for the state that the ends share in the wire; hence `@unchecked Sendable`.
 final class MemoryDatagramPort: DatagramPort, @unchecked Sendable {
     /// The packets that may wait at one end.
     private static let mostWaiting = 1_024

@@ -4,7 +4,7 @@ import NighCore
 ///
 /// Callable on any thread. Transports on different loops may share a hub.
 ///
-/// `@unchecked Sendable`: the lock guards `state` and what the members hold.
+/// `@unchecked Sendable`: the lock guards `state` and the state of the members.
 public final class MemoryHub: @unchecked Sendable {
     /// The hub that is used if none is named.
     public static let shared = MemoryHub(name: "shared")
@@ -146,8 +146,7 @@ extension MemoryHub {
             }
         }
 
-        /// Changes what the listener at `index` advertises. Browsers of the old and the new service are notified of
-        /// what that means to them.
+        /// Changes the advertisement of the listener at `index`. Notifies browsers of the old and the new service.
         mutating func replace(at index: Int, with new: Advertisement) {
             let old = listeners[index]
             listeners[index].advertisement = new

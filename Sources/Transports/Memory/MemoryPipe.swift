@@ -1,6 +1,6 @@
 import NighCore
 
-/// What the two ends of a memory pipe share: the bytes under way in each direction, and how to wake each end.
+/// The state that the two ends of a memory pipe share: the bytes under way in each direction, and how to wake each end.
 ///
 /// The ends may be on different loops. Everything in a `Side`, except its constants, is touched only with the wire's
 /// lock held. Nothing is called with it held.
@@ -29,7 +29,7 @@ final class MemoryWire: @unchecked Sendable {
         var writerIsHeldUp = false
         /// Whether this side's handler has to be called because there is room to write again.
         var mustReportRoom = false
-        /// The packets beside the pipe that this side has not taken; nil while it has no port.
+        /// The datagrams that this side has not taken; nil while it has no port.
         var packets: PacketQueue?
 
         init(loop: any EventLoop) { self.loop = loop }
@@ -64,7 +64,7 @@ final class MemoryWire: @unchecked Sendable {
         self.lingerTime = lingerTime
     }
 
-    /// Returns what to call after the lock is released, so that `side` takes a turn. Call it with the lock held.
+    /// Returns the call to make after the lock is released, so that `side` takes a turn. Call it with the lock held.
     func claimWake(of side: Side) -> Wake? {
         guard !side.wakePending, let wake = side.wake else { return nil }
         side.wakePending = true
@@ -75,10 +75,11 @@ final class MemoryWire: @unchecked Sendable {
 /// One end of a pipe through memory. Slices pass from end to end by reference.
 ///
 /// After the other end's `close(.afterWriting)`, everything written before is delivered. Then comes `pipeEnded` and, in
-/// a later turn, `pipeClosed` without an error. What this end writes after that close is dropped. After the other end's
-/// `close(.now)`, `pipeClosed` comes at once, with `.linkLost` if bytes were dropped and without an error otherwise.
+/// a later turn, `pipeClosed` without an error. Bytes that this end writes after that close are dropped. After the
+/// other end's `close(.now)`, `pipeClosed` comes at once, with `.linkLost` if bytes were dropped and without an error
+/// otherwise.
 ///
-/// Confined to its loop, except for what the ends share in the wire; hence `@unchecked Sendable`.
+/// Confined to its loop, except for the state that the ends share in the wire; hence `@unchecked Sendable`.
 final class MemoryPipe: Pipe, @unchecked Sendable {
     /// The most bytes delivered in one slice, and in one turn.
     private static let sliceLimit = 256 * 1024
@@ -86,7 +87,7 @@ final class MemoryPipe: Pipe, @unchecked Sendable {
 
     private enum Phase {
         case open
-        /// Closed on this side. What was written waits for the other end to read it.
+        /// Closed on this side. Written bytes wait for the other end to read them.
         case lingering
         case done
     }
@@ -197,14 +198,15 @@ final class MemoryPipe: Pipe, @unchecked Sendable {
         }
     }
 
-    /// Ends the pipe and drops what waits. This includes a pipe that is closed and only waits for its bytes to be read.
+    /// Ends the pipe and drops waiting bytes. This includes a pipe that is closed and only waits for its bytes to be
+    /// read.
     func finishNow() {
         guard phase != .done else { return }
         var dropped = ByteQueue()
         let wake = wire.lock.withLock { () -> MemoryWire.Wake? in
             local.isClosed = true
             dropped.append(contentsOf: &local.incoming)
-            // The other end is closed already, and may be waiting for what was just dropped.
+            // The other end is closed already, and may be waiting for the bytes just dropped.
             guard !remote.isClosed else { return wire.claimWake(of: remote) }
             let isLoss = !remote.incoming.isEmpty
             dropped.append(contentsOf: &remote.incoming)
@@ -237,8 +239,7 @@ final class MemoryPipe: Pipe, @unchecked Sendable {
         wake?()
     }
 
-    /// Ends the pipe by `end` and calls `pipeDrained`. Either nothing of what was written waits any more, or `end`
-    /// drops it.
+    /// Ends the pipe by `end` and calls `pipeDrained`. Either no written bytes wait any more, or `end` drops them.
     private func drained(_ end: () -> Void) {
         let receiver = handler
         end()
@@ -298,7 +299,7 @@ final class MemoryPipe: Pipe, @unchecked Sendable {
         wake?()
     }
 
-    /// Returns what to report next. `wakeOther` is set if the other end has to learn that this one has read.
+    /// Returns the next report. `wakeOther` is set if the other end has to learn that this one has read.
     private func nextStep(_ wakeOther: inout MemoryWire.Wake?) -> Step {
         wire.lock.withLock {
             if case .now(let error) = local.end { return .closed(error) }

@@ -4,7 +4,7 @@ import NighCore
 /// of a transport.
 ///
 /// Transports on one ``MemoryHub`` find and reach each other. They may run on different loops. If all share one loop,
-/// what happens and in which order depends on the calls alone. A transport does not see its own advertisement.
+/// all events and their order depend on the calls alone. A transport does not see its own advertisement.
 ///
 /// If another transport listens at the same address, advertising fails. It begins by itself when the other one stops.
 ///
@@ -13,7 +13,7 @@ public final class MemoryTransport: @unchecked Sendable {
     /// How many bytes may wait in a pipe before it counts as backed up, unless another number is given.
     public static let defaultHighWaterMark = 256 * 1024
 
-    /// How long a pipe closed with `.afterWriting` waits for the other end to read what was written.
+    /// How long a pipe closed with `.afterWriting` waits for the other end to read the written bytes.
     public static let lingerTime = Moment.Span.seconds(10)
 
     package static let schemeName = "memory"

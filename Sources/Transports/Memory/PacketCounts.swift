@@ -1,4 +1,4 @@
-/// What has become of the packets in one direction beside a pipe with faults.
+/// Counts of the datagrams in one direction of a pipe with faults.
 package struct PacketCounts: Hashable, Sendable {
     /// How many passed.
     package var passed = 0

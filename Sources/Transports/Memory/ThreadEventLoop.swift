@@ -36,7 +36,7 @@ public final class ThreadEventLoop: @unchecked Sendable {
         thread.startOrStopProgram { self.run() }
     }
 
-    /// Ends the loop and its thread. Work that is running is finished. What waits (work, timers, jobs of tasks) is
+    /// Ends the loop and its thread. Work that is running is finished. Waiting work, timers and jobs of tasks are
     /// dropped. Waits for the thread, except when called on it. Callable on any thread, any number of times.
     public func shutdown() {
         let isFirst = !isStopping.exchange(true, ordering: .sequentiallyConsistent)
@@ -46,8 +46,7 @@ public final class ThreadEventLoop: @unchecked Sendable {
 
     private func add(_ work: LoopWork) {
         lock.withLock {
-            // With the lock held, because nobody would release what is added after the loop has looked for the last
-            // time.
+            // With the lock held, because nobody would release work added after the loop has looked for the last time.
             guard !isStopping.load(ordering: .relaxed) else { return }
             incoming.append(work)
             if isAsleep {

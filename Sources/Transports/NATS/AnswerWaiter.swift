@@ -64,7 +64,7 @@ final class AnswerWaiter: @unchecked Sendable {
         }
     }
 
-    /// Reports `mark` once the server has answered what is asked after this call.
+    /// Reports `mark` once the server has answered a question asked after this call.
     func add(_ mark: UInt64) { change { marks.append(mark) } }
 
     /// Finds out how long a round trip takes.

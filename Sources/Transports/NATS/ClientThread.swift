@@ -13,13 +13,13 @@ import Synchronization
 final class ClientThread: @unchecked Sendable {
     static let firstPause = Moment.Span.milliseconds(250)
     static let longestPause = Moment.Span.seconds(2)
-    /// A connection that ends sooner counts as failed, so that a server that ends each one is not asked without pause.
+    /// A connection that ends sooner counts as failed. So a server that ends each one is asked with pauses.
     private static let shortLife = Moment.Span.seconds(1)
     /// How long the end waits for packets that were published before it.
     private static let lastWrites = Moment.Span.seconds(1)
-    /// How many bytes should wait: what a fast network takes in some milliseconds.
+    /// How many bytes should wait: the amount that a fast network takes in some milliseconds.
     static let queue = 1 << 20
-    /// The most bytes that are kept of packets that have left, and the shortest that are kept.
+    /// The most bytes of sent packets that are kept, and the shortest packet that is kept.
     private static let leftSize = 512 << 10
     private static let largePacket = 16 << 10
     /// How often the socket is read before packets are written again, while each time brings at least ``muchToRead``.
@@ -128,7 +128,7 @@ final class ClientThread: @unchecked Sendable {
         inbox.add(.hasRoom, of: generation)
     }
 
-    /// Ends the connection and the thread. What was published before is still written, for a short time.
+    /// Ends the connection and the thread. Messages published before are still written, for a short time.
     func end() {
         outbox.end()
         alarm.ring()
@@ -160,7 +160,7 @@ final class ClientThread: @unchecked Sendable {
         thread.join()
     }
 
-    /// Works once through what there is to do with a connection, and waits if there is nothing.
+    /// Does the work on a connection once, and waits if there is none.
     private func turn(_ link: ServerLink) {
         performCommands(on: link)
         if link.wantsToWrite.load(ordering: .acquiring) { link.write() }
@@ -306,9 +306,9 @@ final class ClientThread: @unchecked Sendable {
         begin(next)
     }
 
-    /// Writes what was published on `link`, and waits until the server has read it all and has ended the connection. To
-    /// close it at once would not do: if the server is just sending something, the system throws away what the server
-    /// has not read yet.
+    /// Writes all messages published on `link`, and waits until the server has read it all and has ended the
+    /// connection. To close it at once would not do: if the server is just sending something, the system throws away
+    /// bytes that the server has not read yet.
     private func finish(_ link: ServerLink) {
         let deadline = LoopThread.now + Self.lastWrites
         var isWriting = true
@@ -330,7 +330,7 @@ final class ClientThread: @unchecked Sendable {
         }
     }
 
-    /// Ends the connection, if there is one, and drops what waits for it.
+    /// Ends the connection, if there is one, and drops everything that waits for it.
     private func leave() {
         dropCommands()
         bufferedBytes.store(0, ordering: .sequentiallyConsistent)
@@ -344,7 +344,7 @@ final class ClientThread: @unchecked Sendable {
 
     // MARK: Waiting
 
-    /// Waits without a connection. What still comes for an earlier one is dropped.
+    /// Waits without a connection. Commands for an earlier one are dropped.
     private func sleep(until moment: Moment) {
         _ = outbox.take(&commands)
         dropCommands()

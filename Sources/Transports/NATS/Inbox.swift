@@ -6,7 +6,7 @@ import NighCore
 /// share, so a packet that is received allocates nothing once the pool has grown.
 ///
 /// At most ``limit`` bytes of packets wait. Further packets are dropped and reported once, until the loop has taken
-/// what waits. Callable from any thread.
+/// them. Callable from any thread.
 ///
 /// `@unchecked Sendable`: only the loop touches `taken`, and the lock guards the rest.
 final class Inbox: @unchecked Sendable {
@@ -27,7 +27,7 @@ final class Inbox: @unchecked Sendable {
         case roundTrip(Moment.Span)
     }
 
-    /// The most bytes of packets that wait. What the loop has taken and not delivered yet does not count.
+    /// The most bytes of packets that wait. Bytes that the loop has taken and not delivered yet do not count.
     static let limit = 64 << 20
     /// The memory of a packet besides its bytes.
     private static let packetOverhead = 64
@@ -49,7 +49,7 @@ final class Inbox: @unchecked Sendable {
 
         mutating func copy(_ bytes: UnsafeRawBufferPointer) -> ByteSlice {
             if var current = chunk.take() {
-                // A chunk of which nothing is read any more is still in the processor's cache.
+                // A chunk without readers is still in the processor's cache.
                 _ = Chunk.rewindIfUnshared(&current)
                 if current.room >= bytes.count {
                     chunk = current
@@ -76,7 +76,7 @@ final class Inbox: @unchecked Sendable {
         self.deliver = deliver
     }
 
-    /// Begins the connection numbered `generation`: what others still report is ignored.
+    /// Begins the connection numbered `generation`: reports of others are ignored.
     func connect(_ generation: UInt64, _ facts: ServerFacts) {
         change { state in
             state.generation = generation
@@ -84,7 +84,7 @@ final class Inbox: @unchecked Sendable {
         }
     }
 
-    /// Ends the connection: what is still reported of it is ignored.
+    /// Ends the connection: later reports of it are ignored.
     func disconnect(_ error: NighError) {
         change { state in
             state.generation = 0

@@ -5,7 +5,7 @@ import NighCore
 ///
 /// Everything that may block happens on a thread of the client's own (``ClientThread``). Commands go there through an
 /// ``Outbox``, and events come back through an ``Inbox``, each with a limit of bytes. Beyond it, packets are dropped
-/// and ``BrokerEvents/brokerFailed(_:)`` reports it once, until what waits has left.
+/// and ``BrokerEvents/brokerFailed(_:)`` reports it once, until the waiting packets have left.
 ///
 /// `@unchecked Sendable`: confined to the loop from `start` on.
 package final class NATSConnection: Broker, @unchecked Sendable {
@@ -95,7 +95,7 @@ package final class NATSConnection: Broker, @unchecked Sendable {
 
     private func perform(_ command: Outbox.Command) {
         guard let facts, let client, client.perform(command, on: facts.generation) else { return }
-        // What else is published in this turn leaves in the same write.
+        // All messages published in this turn leave in the same write.
         loop?.execute { client.wake() }
     }
 

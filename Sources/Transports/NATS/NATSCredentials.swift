@@ -4,7 +4,7 @@ import NighSystem
 /// The credentials of this client, as a file has them.
 ///
 /// The file is of one of these forms; lines that begin with `#` do not count, except in the first:
-/// - what `nsc` writes, a `.creds` file with a user's JWT and NKey seed;
+/// - a file by `nsc`: a `.creds` file with a user's JWT and NKey seed;
 /// - an NKey seed of a user, alone on a line;
 /// - two lines, `user=NAME` and `password=PASSWORD`;
 /// - one line, `token=TOKEN`.
@@ -100,7 +100,7 @@ enum NATSCredentials: Sendable {
             return lines[index + 1]
         }
 
-        /// Returns what stands behind `key` at the beginning of a line.
+        /// Returns the text behind `key` at the beginning of a line.
         func value(of key: String) -> Line? {
             let key = Array(key.utf8)
             guard let line = all.first(where: { $0.starts(with: key) }) else { return nil }

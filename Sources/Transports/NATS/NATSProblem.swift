@@ -2,7 +2,7 @@ import CNATS
 import Glibc
 import NighCore
 
-/// Translates for people what goes wrong between this client and its servers.
+/// Explains failures between this client and its servers to people.
 enum NATSProblem {
     private static func error(
         _ cause: NighError.Cause, _ server: ServerAddress? = nil, advice: String?
@@ -86,7 +86,7 @@ enum NATSProblem {
     /// The error for a connection that libnats could not make.
     ///
     /// - Parameters:
-    ///   - message: what `nats_GetLastError` says, which begins with a place in the library's source.
+    ///   - message: the text of `nats_GetLastError`, which begins with a place in the library's source.
     ///   - path: the file with the credentials that were sent.
     static func refusal(
         _ status: natsStatus, _ message: String, _ server: ServerAddress, credentials path: String?
@@ -166,11 +166,11 @@ enum NATSProblem {
 
     // MARK: Being connected
 
-    /// The error for a connection that ended. `message` is what the server said of it, or libnats.
+    /// The error for a connection that ended. `message` is the server's reason, or that of libnats.
     static func ended(
         _ message: String, _ status: natsStatus, _ server: ServerAddress, credentials path: String?
     ) -> NighError {
-        // What the server has refused earlier is not why the connection ended.
+        // An earlier refusal by the server is not why the connection ended.
         if !contains(message, permissions), let known = told(message, server, path) { return known }
         return error(
             .linkLost, server,

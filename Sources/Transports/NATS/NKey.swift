@@ -9,7 +9,7 @@ enum NKey {
     static let seedLength = 58
     /// The bytes of a seed: two that name the kind, the seed of the Ed25519 key, and a checksum.
     private static let seedBytes = 36
-    /// The first byte of a user's public key, and what stands for it in a seed.
+    /// The first byte of a user's public key, and its code in a seed.
     private static let user: UInt8 = 20 << 3
     private static let seed: UInt8 = 18 << 3
 

@@ -1,11 +1,11 @@
 import CNATS
 import NighCore
 
-/// The server's reports that nobody subscribes to a subject. The library does not tell what such a report is about
-/// when it is taken from a subscription, so these have a subscription that the library delivers. It refers to this
-/// by its address.
+/// The server's reports that nobody subscribes to a subject. The library does not name the subject of such a report
+/// when it is taken from a subscription, so these have a subscription that the library delivers. It refers to this by
+/// its address.
 final class NobodyReports {
-    /// The last token of the subjects of reports. What precedes it is the subject for answers.
+    /// The last token of the subjects of reports. The subject for answers precedes it.
     static let suffix = ".nobody"
 
     private let inbox: Inbox

@@ -3,8 +3,8 @@ import Synchronization
 
 /// The commands of the loop to a client's thread, in order.
 ///
-/// The publisher bounds what waits here, by sending no more than others have granted. ``NATSConnection`` drops
-/// packets beyond ``limit``, so that a mistake there cannot fill the memory. Callable from any thread.
+/// The publisher bounds the queue, by sending no more than others have granted. ``NATSConnection`` drops packets beyond
+/// ``limit``, so that a mistake there cannot fill the memory. Callable from any thread.
 final class Outbox: Sendable {
     enum Command: Sendable {
         case publish([UInt8], subject: String, answers: String?)
@@ -30,7 +30,7 @@ final class Outbox: Sendable {
     /// The bytes of the packets that the library has not been given yet.
     var byteCount: Int { waiting.load(ordering: .sequentiallyConsistent) }
 
-    /// Adds a command for the connection numbered `generation`. What waits for an earlier one is dropped. Returns
+    /// Adds a command for the connection numbered `generation`. Commands for an earlier one are dropped. Returns
     /// whether the thread has to be woken.
     func add(_ command: Command, for generation: UInt64) -> Bool {
         if case .publish(let packet, _, _) = command {

@@ -36,7 +36,8 @@ package struct ServerAddress: Hashable, Sendable, CustomStringConvertible {
         self.isEncrypted = isEncrypted
     }
 
-    /// Parses what a server says of another one of its cluster: `HOST:PORT`, with a scheme or without.
+    /// Parses the address of another server of the cluster, as a server gives it: `HOST:PORT`, with a scheme or
+    /// without.
     ///
     /// - Parameter origin: the server that says so. The other one is encrypted if this one is. If it is named by
     ///   number, its certificate must have the same name, since a cluster usually shares one.
@@ -52,7 +53,7 @@ package struct ServerAddress: Hashable, Sendable, CustomStringConvertible {
     /// The name or number that the server's certificate must have.
     var expectedName: String { certificateName ?? host }
 
-    /// Whether the host is this machine, so that no network carries what is sent.
+    /// Whether the host is this machine, so that no network carries the messages.
     var isOfThisMachine: Bool {
         host == "localhost" || host.hasSuffix(".localhost") || host == "::1"
             || (host.hasPrefix("127.") && Self.isNumber(host))

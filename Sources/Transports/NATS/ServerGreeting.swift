@@ -32,7 +32,7 @@ struct ServerGreeting: Hashable, Sendable {
         isLeaving = fields["ldm"] == "true"
     }
 
-    /// Returns the strings, numbers and truth values of a JSON object. What is in its arrays and objects is not wanted.
+    /// Returns the strings, numbers and truth values of a JSON object. Its arrays and objects are skipped.
     private static func fields(of json: Substring) -> [Substring: Substring] {
         var fields: [Substring: Substring] = [:]
         var depth = 0

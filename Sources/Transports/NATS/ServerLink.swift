@@ -11,13 +11,13 @@ import Synchronization
 /// writes one TLS connection on two threads at once, which OpenSSL does not allow, and a server that takes nothing
 /// holds up reading as well.
 ///
-/// `@unchecked Sendable`: confined to the client's thread, except for what says otherwise.
+/// `@unchecked Sendable`: confined to the client's thread, except where a comment says otherwise.
 final class ServerLink: @unchecked Sendable {
     /// The most bytes to be written that the library may hold. More waits with the client, which can drop it.
     static let bufferTarget = 192 << 10
     /// The library reads this much at once, and has a buffer for writing of the same size.
     private static let bufferSize = 256 << 10
-    /// When so many messages whose packets were handed over, or bytes of them, are there, the older half is destroyed.
+    /// The number of handed-over messages, and of their bytes, at which the older half is destroyed.
     private static let usedMessages = 64
     private static let usedSize = 512 << 10
     /// How long connecting may take, from the first packet to the server's answer.
@@ -43,7 +43,7 @@ final class ServerLink: @unchecked Sendable {
     /// The library's connection; nil before it is made, and after it is released.
     private var connection: OpaquePointer?
     private(set) var socket: Int32 = -1
-    /// In the order in which they were made.
+    /// The subscriptions, in the order in which they were made.
     private var subscriptions: [Subscription] = []
     private var reports: [String: OpaquePointer] = [:]
     /// Messages whose packets were handed over. The library frees them on a thread of its own, so it gets many at once,
@@ -58,7 +58,7 @@ final class ServerLink: @unchecked Sendable {
     /// Whether the server has not answered for too long. Set on any thread.
     let isSilent = Atomic<Bool>(false)
 
-    /// A subscription of the library from which ``read()`` takes what has come. If the library delivered it, a thread
+    /// A subscription of the library, from which ``read()`` takes the messages. If the library delivered it, a thread
     /// of its own would do so, and waking a thread takes longer than all else that is done with a packet.
     private struct Subscription {
         let pointer: OpaquePointer
@@ -193,7 +193,7 @@ final class ServerLink: @unchecked Sendable {
         }
     }
 
-    /// Kept for as long as the library may ask.
+    /// The signer, kept for as long as the library may call it.
     private var signer: Signer?
 
     private func identify(_ settings: OpaquePointer?, _ credentials: NATSCredentials?) throws(NighError) {
@@ -265,7 +265,7 @@ final class ServerLink: @unchecked Sendable {
             longestPacket: longestPacket)
     }
 
-    /// The other servers of the cluster, as this one has told of them.
+    /// The other servers of the cluster, as this one names them.
     var discoveredServers: [String] {
         guard let connection else { return [] }
         var list: UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>?
@@ -280,8 +280,8 @@ final class ServerLink: @unchecked Sendable {
         }
     }
 
-    /// Reads once what has come, and hands over the packets, those of the earliest subscription first. Call it when the
-    /// socket is readable. Returns the number of bytes in these packets.
+    /// Reads once, and hands over the packets, those of the earliest subscription first. Call it when the socket is
+    /// readable. Returns the number of bytes in these packets.
     @discardableResult
     func read() -> Int {
         guard let connection else { return 0 }
@@ -325,7 +325,7 @@ final class ServerLink: @unchecked Sendable {
         used.removeFirst(count)
     }
 
-    /// Writes once what fits. Call it when there is something to write.
+    /// Writes once, as much as fits. Call it when there is something to write.
     func write() { if let connection { library.pointee.Connection_ProcessWriteEvent(connection) } }
 
     func publish(_ packet: [UInt8], to subject: String, answers: String?) {
@@ -419,7 +419,7 @@ final class ServerLink: @unchecked Sendable {
     /// Tells the server that nothing more comes, so that it ends the connection once it has read everything.
     func endWriting() { if !isClosed { shutdown(socket, Int32(SHUT_WR)) } }
 
-    /// Ends the connection. What is not written yet is dropped.
+    /// Ends the connection. Bytes that are not written yet are dropped.
     func close() {
         guard let connection else { return }
         // Closing by the library's own call would wait half a second for an answer that nobody reads.
@@ -441,7 +441,7 @@ final class ServerLink: @unchecked Sendable {
         signer = nil
     }
 
-    // MARK: What the library reports
+    // MARK: Reports of the library
 
     /// Called on a thread of the library.
     private static func reported(_ context: UnsafeMutableRawPointer?) {

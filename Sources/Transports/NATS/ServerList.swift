@@ -1,4 +1,4 @@
-/// The servers that a client may connect to: those of its settings, and those of which the last server told.
+/// The servers that a client may connect to: those of its settings, and those that the last server has named.
 struct ServerList {
     private let configured: [ServerAddress]
     private var discovered: [ServerAddress] = []
@@ -7,11 +7,11 @@ struct ServerList {
 
     init(_ configured: [ServerAddress]) { self.configured = configured }
 
-    /// Notes what `server`, to which there was a connection, knows of its cluster.
+    /// Notes the other servers of the cluster, as `server` named them while it was connected.
     mutating func note(_ texts: [String], from server: ServerAddress) {
         last = server
         let known = texts.compactMap { ServerAddress($0, from: server) }
-        // A server that runs alone knows of nobody. What an earlier one knew is still better than nothing.
+        // A server that runs alone knows of nobody. The list of an earlier one is still better than none.
         if !known.isEmpty { discovered = Array(known.prefix(NATSOptions.serverLimit)) }
     }
 

@@ -19,6 +19,6 @@ protocol SerialDevice: AnyObject {
     /// Takes all bytes, and sends them now or later.
     func write(_ bytes: [UInt8])
 
-    /// Closes the device. Drops what waits, and sends as much of `last` as the device takes at once.
+    /// Closes the device. Drops waiting bytes, and sends as much of `last` as the device takes at once.
     func close(sending last: [UInt8])
 }

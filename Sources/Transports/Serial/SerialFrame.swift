@@ -80,7 +80,7 @@ package enum SerialFrame: Equatable {
         return [0] + ByteStuffing.stuffed(fields.bytes) + [0]
     }
 
-    /// Parses what was between two zero bytes. Returns nil if that is not a frame, or one of a later version.
+    /// Parses the bytes between two zero bytes. Returns nil if that is not a frame, or one of a later version.
     init?(stuffed: [UInt8]) {
         guard let bytes = ByteStuffing.unstuffed(stuffed), bytes.count > Self.checksumLength else {
             return nil

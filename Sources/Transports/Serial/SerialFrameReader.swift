@@ -1,6 +1,6 @@
 import NighCore
 
-/// Finds the frames in what comes from a serial line, and drops everything else.
+/// Finds the frames in the bytes of a serial line, and drops everything else.
 package struct SerialFrameReader {
     private static let limit = ByteStuffing.limit(for: SerialFrame.limit)
 

@@ -13,8 +13,8 @@ final class SerialLine: @unchecked Sendable {
     }
 
     private static let reopenPause = Moment.Span.seconds(2)
-    /// A packet is given to the device this long before the line has sent what came before. With more, states would
-    /// be late.
+    /// A packet is given to the device this long before the line has sent the packets in front of it. With more, states
+    /// would be late.
     private static let lead = Moment.Span.milliseconds(50)
 
     let rate: SerialRate
@@ -24,7 +24,7 @@ final class SerialLine: @unchecked Sendable {
     private var device: (any SerialDevice)?
     private var reader = SerialFrameReader()
     private var reopenTime: Moment
-    /// When the line will have sent what the device was given.
+    /// When the line will have sent all bytes that the device was given.
     private var freeTime: Moment
     private var timer: LoopTimer?
 

@@ -2,9 +2,9 @@ import NighCore
 
 /// Opens one pipe between the two ends of a serial line.
 ///
-/// A line has no connections. So each end sends its state every half second, and at once when it changes: who it is,
-/// and which pipe it has. Everything follows from the last state of the other end: whether somebody is there, who can
-/// be dialled, and whether the pipe is still the same at both ends. The next state makes up for a lost one.
+/// A line has no connections. So each end sends its state every half second, and at once when it changes: its identity,
+/// and which pipe it has. Everything follows from the last state of the other end: whether there is a peer, whether it
+/// can be dialled, and whether the pipe is still the same at both ends. The next state makes up for a lost one.
 ///
 /// A pipe is a `SequencedPipe` that sends lost bytes again.
 ///
@@ -12,7 +12,7 @@ import NighCore
 package final class SerialTransport: @unchecked Sendable {
     static let schemeName = "serial"
     private static let stateInterval = Moment.Span.milliseconds(500)
-    /// How often this end checks what is overdue.
+    /// How often this end checks for overdue actions.
     private static let checkInterval = Moment.Span.milliseconds(250)
     /// After this long without a state, the other end counts as gone. A session would notice after 15 s; this way it
     /// has most of the 10 s left for which it keeps a conversation.
@@ -149,7 +149,7 @@ package final class SerialTransport: @unchecked Sendable {
         pump()
     }
 
-    /// Sends what is due: a state, and packets as far as the line takes them.
+    /// Sends everything due: a state, and packets as far as the line takes them.
     private func pump() {
         while let running, running.line.isFree {
             if running.loop.now >= stateDue {
@@ -222,7 +222,7 @@ package final class SerialTransport: @unchecked Sendable {
         running?.events.listeningChanged(listens ? [Self.address(of: id)] : [], by: self)
     }
 
-    /// Reports what is new about the other end, which is the only possible sighting.
+    /// Reports news of the other end, which is the only possible sighting.
     private func reportSighting() {
         guard let service = browsed else { return }
         var now: Sighting?
@@ -347,7 +347,7 @@ package final class SerialTransport: @unchecked Sendable {
             let advice = cause == .linkLost ? "is the cable plugged in at both ends?" : nil
             old.fail(with: NighError(.conversing, cause, transport: scheme, advice: advice))
         } else {
-            // If it is closed here, too, nobody is left to read what it still has.
+            // If it is closed here, too, nobody is left to read its remaining bytes.
             old.confirmSent()
         }
         later { $0.considerDials() }

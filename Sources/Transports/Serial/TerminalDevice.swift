@@ -27,7 +27,7 @@ final class TerminalDevice: SerialDevice {
         // Otherwise opening would wait for a carrier, and reading for bytes.
         descriptor = Glibc.open(path, O_RDWR | O_NOCTTY | O_NONBLOCK | O_CLOEXEC)
         do throws(NighError) {
-            // Each of two programs would get a part of what arrives.
+            // Each of two programs would get a part of the bytes.
             guard descriptor >= 0, flock(descriptor, LOCK_EX | LOCK_NB) == 0 else { throw fault(errno) }
             try configure()
             watch = try loop.watch(descriptor, for: [.readable]) { [weak self] events in
@@ -36,7 +36,7 @@ final class TerminalDevice: SerialDevice {
                 if events.isEmpty || events.contains(.readable), let error = read(received) { failed(error) }
             }
         } catch {
-            // Not `close(sending:)`, which would drop what another program has written.
+            // Not `close(sending:)`, which would drop bytes that another program has written.
             Glibc.close(descriptor)
             descriptor = -1
             throw error
@@ -73,7 +73,7 @@ final class TerminalDevice: SerialDevice {
             .starting, .unavailable("the device \(path) \(finding)"), transport: "serial", advice: advice)
     }
 
-    /// Reads what has arrived. Returns why the device has failed, if it has.
+    /// Reads once. Returns why the device has failed, if it has.
     private func read(_ received: (UnsafeRawBufferPointer) -> Void) -> NighError? {
         guard descriptor >= 0 else { return nil }
         return withUnsafeTemporaryAllocation(byteCount: 4_096, alignment: 1) { buffer in
@@ -94,7 +94,7 @@ final class TerminalDevice: SerialDevice {
         if rest.count == bytes.count { _ = writeRest() }
     }
 
-    /// Writes what waits. Returns whether nothing waits any more.
+    /// Writes waiting bytes. Returns whether nothing waits any more.
     private func writeRest() -> Bool {
         guard descriptor >= 0 else { return false }
         let count = rest.withUnsafeBytes { Glibc.write(descriptor, $0.baseAddress, $0.count) }

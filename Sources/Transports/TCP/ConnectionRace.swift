@@ -62,7 +62,7 @@ final class ConnectionRace: @unchecked Sendable {
     /// Begins. Call it in a turn of its own, not from inside a call of the session.
     func start() { startNext() }
 
-    /// Ends the race: closes what is in progress, and reports nothing.
+    /// Ends the race: closes all connections in progress, and reports nothing.
     func stop() {
         isOver = true
         if let nextStart { loop.cancel(nextStart) }

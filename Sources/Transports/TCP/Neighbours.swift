@@ -6,17 +6,17 @@ import NighMDNS
 package struct Neighbours {
     private struct Announcement {
         let service: DiscoveredService
-        /// What the announcement says of each peer that it names. That is one peer, unless somebody forges records of
-        /// this instance.
+        /// The advertisement of each peer that the announcement names. That is one peer, unless somebody forges records
+        /// of this instance.
         let advertisements: [PeerID: Advertisement]
         let order: UInt64
 
-        var ports: Set<UInt16> { Set(service.places.map(\.port)) }
+        var ports: Set<UInt16> { Set(service.endpoints.map(\.port)) }
     }
 
     private struct Peer {
         var keys: Set<DiscoveredService.Key> = []
-        /// What was last reported to the session; nil while the session counts the peer as gone.
+        /// The advertisement last reported to the session; nil while the session counts the peer as gone.
         var reported: Advertisement?
         /// Whether the peer is announced, but accepts no connections.
         var isAbsent = false
@@ -45,7 +45,7 @@ package struct Neighbours {
     /// The peers that were reported to the session and not lost since.
     package var reportedPeers: [PeerID] { peers.filter { $0.value.reported != nil }.keys.sorted() }
 
-    /// What was last reported of each of those peers.
+    /// The sighting last reported of each of those peers.
     package var reportedSightings: [Sighting] {
         reportedPeers.compactMap { id in
             peers[id]?.reported.map { Sighting(address: TCPDestination.address(of: id), advertisement: $0) }
@@ -67,14 +67,14 @@ package struct Neighbours {
     /// Returns the peers that are announced at that address.
     package func peers(at host: SocketAddress.Host) -> [PeerID] {
         let found = announcements.values.filter { announcement in
-            announcement.service.places.contains { place in
-                place.addresses.contains { SocketAddress($0, port: place.port).host == host }
+            announcement.service.endpoints.contains { endpoint in
+                endpoint.addresses.contains { SocketAddress($0, port: endpoint.port).host == host }
             }
         }
         return Set(found.flatMap(\.advertisements.keys)).sorted()
     }
 
-    /// Takes an announcement of `service` that is new or has changed. Returns what that changes for the session.
+    /// Takes an announcement of `service` that is new or has changed. Returns the changes for the session.
     package mutating func update(_ service: DiscoveredService, of name: ServiceName) -> [SightingChange] {
         let advertisements = advertisements(in: service, of: name)
         guard !advertisements.isEmpty else { return remove(service.key) }
@@ -84,7 +84,7 @@ package struct Neighbours {
             with: Announcement(service: service, advertisements: advertisements, order: order))
     }
 
-    /// Takes the end of an announcement. Returns what that changes for the session.
+    /// Takes the end of an announcement. Returns the changes for the session.
     package mutating func remove(_ key: DiscoveredService.Key) -> [SightingChange] { replace(key, with: nil) }
 
     private mutating func replace(
@@ -98,7 +98,7 @@ package struct Neighbours {
         for id in now {
             var peer = peers[id] ?? Peer()
             peer.keys.insert(key)
-            // A peer that accepted no connection may accept one at another port. What another peer announced there says
+            // A peer that accepted no connection may accept one at another port. Another peer's announcement there says
             // nothing about this peer.
             let known = old.flatMap { $0.advertisements[id] == nil ? nil : $0.ports } ?? []
             if let new, !new.ports.isSubset(of: known) { peer.isAbsent = false }
@@ -107,7 +107,8 @@ package struct Neighbours {
         return (gone.sorted() + now.sorted()).flatMap { reportChanges(of: $0) }
     }
 
-    /// Returns what the service says of peers other than this side. If two texts name the same peer, the first counts.
+    /// Returns the service's advertisements of peers other than this side. If two texts name the same peer, the first
+    /// counts.
     private mutating func advertisements(
         in service: DiscoveredService, of name: ServiceName
     ) -> [PeerID: Advertisement] {
@@ -127,14 +128,14 @@ package struct Neighbours {
         return service.isOwn ? [:] : found
     }
 
-    /// Takes the result of a probe: whether the peer accepted a connection. Returns what that changes for the session.
+    /// Takes the result of a probe: whether the peer accepted a connection. Returns the changes for the session.
     package mutating func probed(_ id: PeerID, accepted: Bool) -> [SightingChange] {
         guard peers[id] != nil else { return [] }
         peers[id]?.isAbsent = !accepted
         return reportChanges(of: id)
     }
 
-    /// Returns what to report to the session about a peer after something about it has changed.
+    /// Returns the reports to the session about a peer after something about it has changed.
     private mutating func reportChanges(of id: PeerID) -> [SightingChange] {
         guard let peer = peers[id] else { return [] }
         let address = TCPDestination.address(of: id)
@@ -180,8 +181,8 @@ package struct Neighbours {
         let services = (peers[id]?.keys ?? []).compactMap { announcements[$0] }
             .sorted { $0.order > $1.order }.takingFromBothEnds(Self.announcementLimit).map(\.service)
         let turns = services.map { service in
-            service.places.map { place in
-                place.addresses.map { SocketAddress($0, port: place.port) }.inDialOrder.map { address in
+            service.endpoints.map { endpoint in
+                endpoint.addresses.map { SocketAddress($0, port: endpoint.port) }.inDialOrder.map { address in
                     let isBridge = ownHosts[address.host]?.contains(service.key.interface) == false
                     return (address: address, isBridge: isBridge)
                 }

@@ -98,7 +98,7 @@ package final class NetworkWatch: @unchecked Sendable {
             let isOpen = openSocket()
             let now = read()
             if !isOpen || now == nil { readAgain(after: Self.retryTime) }
-            // What was there before counts until it is known what is there now.
+            // The old addresses count until the new ones are known.
             guard let now else { return }
             guard now != assigned else { return }
             assigned = now

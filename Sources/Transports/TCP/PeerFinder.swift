@@ -44,7 +44,7 @@ final class PeerFinder: @unchecked Sendable {
         self.probe = probe
     }
 
-    // MARK: What the transport calls
+    // MARK: Calls by the transport
 
     /// Announces `advertisement` at `port`. Called again, it replaces the announcement, in place if possible.
     func publish(_ advertisement: Advertisement, port: UInt16) {
@@ -107,7 +107,7 @@ final class PeerFinder: @unchecked Sendable {
         }
     }
 
-    /// Returns what a person should know about discovery.
+    /// Returns the diagnosis of discovery.
     func diagnose() -> [Diagnosis] {
         var lines = discovery.diagnose()
         guard browsed != nil else { return lines }
@@ -162,7 +162,7 @@ extension PeerFinder: ServiceDiscoveryEvents {
     func browsingFailed(_ error: NighError) { events?.browsingFailed(error.overTCP) }
 
     func discoveryChanged(_ condition: DiscoveryCondition) {
-        // Publishing and browsing report what this means for them. `diagnose` shows it to a person.
+        // Publishing and browsing report the effects on them. `diagnose` shows it to a person.
     }
 }
 

@@ -14,8 +14,8 @@ final class PresenceCheck: @unchecked Sendable {
     static let probeTimeout = Duration.seconds(4)
     /// How soon a peer is probed again if it did not accept.
     static let retryDelay = Moment.Span.seconds(2)
-    /// How many times a peer is probed again that soon. After the second failure it counts as gone. But a peer that is
-    /// back within the ten seconds that a conversation waits must be seen in time for that.
+    /// How many times a peer is probed again that soon. After the second failure it counts as gone. But a conversation
+    /// waits for ten seconds, so a peer that is back by then must be seen in time.
     static let retryLimit = 5
     /// How soon after a doubt a peer is probed.
     private static let soon = Moment.Span.milliseconds(100)

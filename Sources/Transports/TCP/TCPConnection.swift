@@ -17,7 +17,7 @@ struct TCPConnection {
         try self.init(descriptor, from: own, to: other, by: interface, on: loop)
     }
 
-    /// The same for a socket whose ends are known.
+    /// Takes a connected socket whose ends are known.
     init(
         _ descriptor: Int32, from own: SocketAddress?, to other: SocketAddress?, by interface: String?,
         on loop: UVEventLoop

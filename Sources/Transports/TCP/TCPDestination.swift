@@ -1,6 +1,6 @@
 import NighCore
 
-/// What a TCP address names: a peer that was found, a numeric address, or a host name.
+/// The destination that a TCP address names: a peer that was found, a numeric address, or a host name.
 ///
 /// There are three forms: `tcp://HOST:PORT` with a name or a number as the host (an IPv6 number in brackets, a
 /// link-local one with its interface: `[fe80::1%eth0]`), the same written as options, `tcp:host=HOST,port=PORT`, and
@@ -17,7 +17,7 @@ package enum TCPDestination: Hashable {
     private static let advice =
         "write tcp://HOST:PORT, as in tcp://192.168.1.5:4000, tcp://[fe80::1%eth0]:4000 or tcp://example.org:4000"
 
-    /// Parses an address of this transport, or throws what is wrong with it.
+    /// Parses an address of this transport, or throws the reason why it is none.
     package init(_ address: TransportAddress) throws(NighError) {
         guard address.scheme == TCPTransport.schemeName else {
             throw Self.invalid("address \(address)", Self.advice)
@@ -44,7 +44,7 @@ package enum TCPDestination: Hashable {
         try self.init(host: host, port: port, in: value)
     }
 
-    /// Parses the values of `host=` and `port=`, or throws what is wrong with them.
+    /// Parses the values of `host=` and `port=`, or throws the reason why they are wrong.
     init(host: String, port: String) throws(NighError) {
         try self.init(host: Self.withoutBrackets(host), port: port, in: "host=\(host),port=\(port)")
     }

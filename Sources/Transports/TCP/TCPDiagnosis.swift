@@ -1,6 +1,6 @@
 import NighCore
 
-/// The lines of `TCPTransport.diagnose`: what a person should know about the network and the listener here and now.
+/// The lines of `TCPTransport.diagnose`: the present state of the network and the listener.
 enum TCPDiagnosis {
     private static let interfaces = "interfaces"
 

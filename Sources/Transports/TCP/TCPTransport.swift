@@ -26,7 +26,7 @@ public final class TCPTransport: @unchecked Sendable {
         let loop: UVEventLoop
         let events: any TransportEvents
         let network: NetworkWatch
-        let dialler: Dialler
+        let dialler: TCPDialler
         let finder: PeerFinder?
         let listening: RetryingListener<TCPListener>
         let packetSockets: UDPSockets
@@ -208,7 +208,7 @@ public final class TCPTransport: @unchecked Sendable {
         lingering.first?.finish()
     }
 
-    private func dialEnded(_ id: DialID, _ outcome: Result<Dialler.Opened, NighError>) {
+    private func dialEnded(_ id: DialID, _ outcome: Result<TCPDialler.Opened, NighError>) {
         guard let running else { return }
         switch outcome {
         case .failure(let error): running.events.dialFailed(id, error: error, by: self)
@@ -263,7 +263,7 @@ extension TCPTransport: Transport {
             unsupportedLoop = UnsupportedLoop(loop, events, for: self)
             return
         }
-        let dialler = Dialler(
+        let dialler = TCPDialler(
             on: loop, interface: options.interface,
             addresses: { [weak self] in self?.addresses(of: $0) ?? [] },
             ended: { [weak self] in self?.dialEnded($0, $1) })

@@ -1,12 +1,12 @@
 import NighCore
 import NighUV
 
-/// Packets beside a TCP connection: UDP between the same two hosts.
+/// The datagrams of a TCP connection: UDP between the same two hosts.
 ///
 /// Confined to its loop; hence `@unchecked Sendable`.
 final class UDPPort: DatagramPort, @unchecked Sendable {
     let place: [UInt8]
-    /// What fits into an IPv6 packet without fragments of any network that is in use.
+    /// The payload of the longest IPv6 packet that any network in use carries without fragments.
     let longestPacket = 8_952
 
     let socket: UDPSocket
@@ -17,7 +17,7 @@ final class UDPPort: DatagramPort, @unchecked Sendable {
     private var prefix: UInt64?
     @exclusivity(unchecked) private var isClosed = false
 
-    /// Creates a port that uses `socket`, beside a connection from the address `own` to the address `other`.
+    /// Creates a port that uses `socket`, for a connection from the address `own` to the address `other`.
     init(_ socket: UDPSocket, from own: SocketAddress, to other: SocketAddress) {
         self.socket = socket
         self.own = own

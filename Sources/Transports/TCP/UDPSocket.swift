@@ -59,8 +59,8 @@ final class UDPSocket: @unchecked Sendable {
         number = bound.port
         received = .allocate(capacity: 1)
         TCPSocket.set(SO_RCVBUF, of: SOL_SOCKET, to: Self.receiveBuffer, on: descriptor)
-        // No router may cut a packet, and a packet that is too long for this host's network is refused here. What
-        // longer networks carry, the path finds out by itself.
+        // No router may cut a packet, and a packet that is too long for this host's network is refused here. The path
+        // finds out by itself how long packets may be on other networks.
         TCPSocket.set(IP_MTU_DISCOVER, of: Int32(IPPROTO_IP), to: IP_PMTUDISC_PROBE, on: descriptor)
         guard isIPv6 else { return }
         TCPSocket.set(IPV6_MTU_DISCOVER, of: Int32(IPPROTO_IPV6), to: IPV6_PMTUDISC_PROBE, on: descriptor)
@@ -134,8 +134,8 @@ final class UDPSocket: @unchecked Sendable {
             let count = Int(
                 nigh_receive_packets(
                     descriptor, room.baseAddress, Self.longestPacket, UInt32(places), received))
-            // A handler may end a pipe of this loop, which reads into the same buffer then: behind what is held. Nobody
-            // keeps a slice, so the next packets are read to the same place.
+            // A handler may end a pipe of this loop, which reads into the same buffer then: behind the bytes that are
+            // held. Nobody keeps a slice, so the next packets are read to the same place.
             let held = loop.readBuffer.take(max(count, 0) * Self.longestPacket)
             for index in 0..<max(count, 0) {
                 guard !isClosed else { return }

@@ -1,6 +1,6 @@
 import NighCore
 
-/// The dials of a transport that are in progress. Each ends once and within its time, with what it opened or an error;
+/// The dials of a transport that are in progress. Each ends once and within its time, with an opened pipe or an error;
 /// or it is cancelled, and nothing is reported.
 ///
 /// Used on its loop only; hence `@unchecked Sendable`.

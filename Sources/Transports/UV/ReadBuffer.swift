@@ -2,7 +2,7 @@ import NighCore
 
 /// The buffer that every read on one loop goes into, one read after another.
 ///
-/// One block serves all pipes, so a quiet pipe costs no memory. What was read becomes a slice of the block, and the
+/// One block serves all pipes, so a quiet pipe costs no memory. The bytes read become a slice of the block, and the
 /// next read goes behind it. So a frame cut in two is whole again without a copy. Once nobody holds a slice any more,
 /// the block is filled from its front again, while it is still in the processor's cache. Loop only.
 package final class ReadBuffer {

@@ -1,7 +1,7 @@
 import Glibc
 import NighCore
 
-/// The error of a call to a socket, and what it means to a person.
+/// The error of a call to a socket, and its explanation for a person.
 public struct SocketFault: Error, Hashable, Sendable {
     /// The `errno`.
     public let number: Int32
@@ -20,7 +20,7 @@ public struct SocketFault: Error, Hashable, Sendable {
         }
     }
 
-    /// What to do, if it is the same for any kind of socket; nil if it depends on the kind.
+    /// Advice that suits any kind of socket; nil if it depends on the kind.
     public var advice: String? {
         switch number {
         case ECONNREFUSED, ENOENT: "is the program running there?"
@@ -35,13 +35,13 @@ public struct SocketFault: Error, Hashable, Sendable {
     /// Whether the fault says that no descriptor is left.
     package var isShortage: Bool { number == EMFILE || number == ENFILE }
 
-    /// What to do if the fault says that something has run out; nil for other faults.
+    /// Advice if the fault says that descriptors have run out; nil for other faults.
     package var shortageAdvice: String? {
         isShortage ? "too many descriptors are open: raise `ulimit -n`" : nil
     }
 
     /// Returns the fault as an error of `stage`, about `peer`, on the transport `scheme`. A caller that knows better
-    /// what to do passes `advice`.
+    /// advice passes `advice`.
     public func error(
         _ stage: NighError.Stage, transport scheme: String, peer: String? = nil, advice: String? = nil
     ) -> NighError {

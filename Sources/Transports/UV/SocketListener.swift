@@ -10,7 +10,7 @@ import NighCore
 /// It listens until `close`, or until it is released. Used on its loop only; hence `@unchecked Sendable`.
 public final class SocketListener: @unchecked Sendable {
     /// How many connections are accepted before those that are there are read. Otherwise a thousand that come at once
-    /// would all be open before any of them could say who it is.
+    /// would all be open before any of them could identify itself.
     private static let acceptsPerWakeUp = 16
     /// How long to wait before trying again after no more could be accepted.
     private static let retryDelay = Moment.Span.milliseconds(100)

@@ -3,13 +3,14 @@ import NighCore
 
 /// A pipe over a connected stream socket of any kind, for transports that get their descriptors from elsewhere.
 ///
-/// The pipe owns the socket from `init` on. What is written goes to the socket at once, as far as the socket takes it.
-/// The rest waits here and follows when there is room. The other end may finish writing and go on reading
-/// (`pipeEnded`). If it has closed, that is reported as `pipeClosed`, without an error if nothing was lost.
+/// The pipe owns the socket from `init` on. Written bytes go to the socket at once, as far as the socket takes it. The
+/// rest waits here and follows when there is room. The other end may finish writing and go on reading (`pipeEnded`). If
+/// it has closed, that is reported as `pipeClosed`, without an error if nothing was lost.
 ///
-/// A pipe closed with `.afterWriting` sends what waits, ends its own direction, calls `pipeDrained`, and stays until
-/// the other side has ended too, for a bounded time. What comes meanwhile is dropped. It stays because closing a socket
-/// with unread bytes resets the other side, which may then not read the last bytes that were sent to it.
+/// A pipe closed with `.afterWriting` sends the waiting bytes, ends its own direction, calls `pipeDrained`, and stays
+/// until the other side has ended too, for a bounded time. Bytes that arrive meanwhile are dropped. It stays because
+/// closing a socket with unread bytes resets the other side, which may then not read the last bytes that were sent to
+/// it.
 ///
 /// A pipe lives until it is over, whether or not anybody holds it. Its transport holds it as well, to `finish()` it on
 /// `shutdown`, and releases it when `didFinish` is called.
@@ -20,8 +21,8 @@ public final class SocketPipe: @unchecked Sendable {
         case open
         /// The pipe has broken. The handler is notified in a later turn.
         case failing
-        /// Closed on this side. The pipe sends what waits, then ends its direction, then waits for the other side's
-        /// end.
+        /// Closed on this side. The pipe sends the waiting bytes, then ends its direction, then waits for the other
+        /// side's end.
         case lingering
         case over
     }
@@ -55,7 +56,7 @@ public final class SocketPipe: @unchecked Sendable {
     /// calls `finish()` on the rest; these lose nothing.
     public var beganToLinger: ((SocketPipe) -> Void)?
 
-    /// Opens the way for packets beside the pipe, if its transport has one. Set before the pipe is reported.
+    /// Opens the datagram port of the pipe, if its transport has datagrams. Set before the pipe is reported.
     public var makeDatagramPort: (() -> (any DatagramPort)?)?
     @exclusivity(unchecked) private var datagramPort: (any DatagramPort)?
 
@@ -146,7 +147,7 @@ public final class SocketPipe: @unchecked Sendable {
 
     // MARK: Reading
 
-    /// Reads what is there, up to a fair share. Returns whether there were any bytes.
+    /// Reads the bytes that have arrived, up to a fair share. Returns whether there were any bytes.
     private func read() -> Bool {
         var bytesCame = false
         for _ in 0..<Self.readsPerWakeUp {
@@ -211,8 +212,8 @@ public final class SocketPipe: @unchecked Sendable {
         reportClosed(fault.error(.conversing, transport: scheme))
     }
 
-    /// Ends the pipe in a later turn, since the failure may have been found inside a call of the handler. What the
-    /// other side sent before is delivered first.
+    /// Ends the pipe in a later turn, since the failure may have been found inside a call of the handler. Bytes that
+    /// the other side sent before are delivered first.
     private func failLater(_ number: Int32) {
         phase = .failing
         loop.execute { [self] in
@@ -247,8 +248,8 @@ public final class SocketPipe: @unchecked Sendable {
         }
     }
 
-    /// Ends everything at once and drops what waits. Only the owner is notified, by `didFinish`. Call it on the loop,
-    /// at any time; more than one call does no harm.
+    /// Ends everything at once and drops waiting bytes. Only the owner is notified, by `didFinish`. Call it on the
+    /// loop, at any time; more than one call does no harm.
     public func finish() {
         loop.checkIsolated()
         guard phase != .over else { return }

@@ -69,7 +69,7 @@ package struct SocketStream {
         watch = try loop.watch(descriptor, for: [], handler)
     }
 
-    /// Drops what waits and stops watching, for good.
+    /// Drops waiting bytes and stops watching, for good.
     package mutating func end() {
         waiting.removeAll()
         watch?.cancel()
@@ -99,7 +99,7 @@ package struct SocketStream {
         return .bytes(buffer.take(count), isAll: count < room.count)
     }
 
-    /// Reads once and drops what came. Returns nil if there were bytes, 0 at the end, and an `errno` otherwise.
+    /// Reads once and drops the bytes. Returns nil if there were bytes, 0 at the end, and an `errno` otherwise.
     func discard() -> Int32? {
         let room = buffer.room()
         let count = recv(descriptor, room.baseAddress, room.count, Int32(MSG_DONTWAIT))
@@ -119,7 +119,7 @@ package struct SocketStream {
         return counters
     }
 
-    /// Takes all bytes out of `queue` and sends what the socket takes now. Returns 0, or the `errno` of a broken
+    /// Takes all bytes out of `queue` and sends as many as the socket takes now. Returns 0, or the `errno` of a broken
     /// socket.
     package mutating func write(_ queue: inout ByteQueue) -> Int32 {
         bytesWritten &+= queue.byteCount
@@ -151,8 +151,8 @@ package struct SocketStream {
         return true
     }
 
-    /// Sends from the front of `queue` what the socket takes now. This is static because a method would hold a copy of
-    /// the whole stream while the queue changes, and the queue would then be copied too.
+    /// Sends bytes from the front of `queue`, as many as the socket takes now. This is static because a method would
+    /// hold a copy of the whole stream while the queue changes, and the queue would then be copied too.
     private static func send(
         from queue: inout ByteQueue, to descriptor: Int32, _ sizes: Sizes, _ gatherList: GatherList
     ) -> Int32 {

@@ -12,7 +12,7 @@ import Synchronization
 ///
 /// The thread starts with the loop and ends with ``shutdown()``; until then it keeps the loop alive.
 ///
-/// `@unchecked Sendable`: the lock guards `incoming`, `isWoken` and `takesWork`. What is marked "loop only" is touched
+/// `@unchecked Sendable`: the lock guards `incoming`, `isWoken` and `takesWork`. State marked "loop only" is touched
 /// only by the loop's thread, or before that thread has started.
 public final class UVEventLoop: @unchecked Sendable {
     private struct TimedWork {
@@ -71,7 +71,7 @@ public final class UVEventLoop: @unchecked Sendable {
     }
 
     /// Starts a loop. Fails if the system has no descriptor or no thread to give. The first loop of a program needs two
-    /// more descriptors for what libuv shares among all loops, and stops the program if it does not get them.
+    /// more descriptors for the state that libuv shares among all loops, and stops the program if it does not get them.
     public static func make() throws(NighError) -> UVEventLoop { try UVEventLoop(orThrow: ()) }
 
     /// The version of libuv that runs here, as in `1.44.2`.
@@ -136,7 +136,7 @@ public final class UVEventLoop: @unchecked Sendable {
         Unmanaged<UVEventLoop>.fromOpaque(data)._withUnsafeGuaranteedRef(body)
     }
 
-    /// Ends the loop and its thread. Work that is running is finished. What waits (work, timers, jobs of tasks) is
+    /// Ends the loop and its thread. Work that is running is finished. Waiting work, timers and jobs of tasks are
     /// dropped. Handles that are still open are closed without a report. Waits for the thread, except when called on
     /// it. Callable on any thread, any number of times.
     public func shutdown() {
@@ -189,7 +189,7 @@ public final class UVEventLoop: @unchecked Sendable {
         if isStopping.load(ordering: .relaxed) { uv_stop(raw) }
     }
 
-    /// Runs what timers and closed handles have left to do, before the loop sleeps.
+    /// Runs work left by timers and closed handles, before the loop sleeps.
     private func prepareToSleep() {
         runWork()
         turnMoment = nil
@@ -220,11 +220,11 @@ public final class UVEventLoop: @unchecked Sendable {
         wake()
     }
 
-    /// Moves waiting work to `batch`, first what the loop itself has added. Returns false if there is none.
+    /// Moves waiting work to `batch`, first the loop's own. Returns false if there is none.
     @inline(__always)
     private func takeWork() -> Bool {
         swap(&own, &batch)
-        // What another thread adds after this check wakes the loop.
+        // Work that another thread adds after this check wakes the loop.
         if isTaking || hasWork.load(ordering: .relaxed) { takeIncoming() }
         return !batch.isEmpty
     }

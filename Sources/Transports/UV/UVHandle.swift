@@ -5,8 +5,8 @@ import NighCore
 /// A libuv handle, its memory, and the object behind it, such as a socket or a descriptor watch.
 ///
 /// Every handle on a `UVEventLoop` that is not the loop's own is one of these, and libuv's `data` points to its object.
-/// So a loop that ends can close what its users have left open. The object lives at least until libuv has released the
-/// memory. Loop only. It is for transports that use libuv's own streams. To wait for a descriptor, use a
+/// So a loop that ends can close the handles that its users have left open. The object lives at least until libuv has
+/// released the memory. Loop only. It is for transports that use libuv's own streams. To wait for a descriptor, use a
 /// `DescriptorWatch`.
 open class UVHandle {
     /// libuv's memory. Valid until the handle is closed and its loop has taken one more turn.

@@ -19,7 +19,7 @@ protocol WebHost: AnyObject {
     func opened(_ pipe: WebPipe)
     /// The most bytes that a guest may send and be sent.
     var byteLimit: Int { get }
-    /// Counts bytes of a guest. Returns false if it has used up what it may.
+    /// Counts bytes of a guest. Returns false if it has used up its limit.
     func count(_ bytes: Int, of guest: PeerID) -> Bool
 }
 
@@ -32,7 +32,7 @@ struct WebTimes {
 }
 
 /// One connection of a browser: requests for the files of the page, until one makes it a WebSocket. Then the guest
-/// says who it is, and what follows is its pipe.
+/// identifies itself, and all later bytes are its pipe.
 ///
 /// Each step has a deadline, so a connection that says nothing, or too little, ends. Loop only; hence
 /// `@unchecked Sendable`.
@@ -307,7 +307,7 @@ final class WebConnection: @unchecked Sendable {
         end()
     }
 
-    /// Sends what waits, and ends the connection.
+    /// Sends the waiting bytes, and ends the connection.
     private func end() {
         cancelDeadline()
         phase = .over

@@ -7,8 +7,7 @@ import NighUV
 /// The sockets that accept browsers: one for each address of a local network, with the same port. Confined to its loop;
 /// hence `@unchecked Sendable`.
 final class WebListener: @unchecked Sendable {
-    /// As many as `tcp` lets wait. If they are too many, the system drops a phone's attempt, which then takes a second
-    /// longer.
+    /// The backlog of `tcp`, too. Beyond it, the system drops a phone's attempt, which then takes a second longer.
     private static let backlog: Int32 = 1024
 
     private var listeners: [SocketListener] = []
@@ -17,7 +16,7 @@ final class WebListener: @unchecked Sendable {
     /// The port on which it listens.
     let port: UInt16
 
-    /// Listens on all of `hosts`, of which there is at least one. If `port` is 0, the system chooses it for the first.
+    /// Listens on all of `hosts`, at least one. If `port` is 0, the system chooses it for the first.
     init(
         _ hosts: [SocketAddress.Host], port: UInt16, on loop: UVEventLoop,
         accepted: @escaping (Int32) -> Void, failed: @escaping (SocketFault) -> Void

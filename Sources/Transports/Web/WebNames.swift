@@ -2,7 +2,7 @@ import NighTCP
 
 /// The names by which browsers may reach the server.
 ///
-/// A page of a stranger can let its own name lead to this machine, and then read what it gets here (DNS rebinding). The
+/// A page of a stranger can let its own name lead to this machine, and then read the answers (DNS rebinding). The
 /// browser says which name it was given, so only this machine's own names count.
 struct WebNames: Equatable {
     /// The addresses on which the server listens, with their port.

@@ -5,9 +5,9 @@ import NighCore
 public struct WebPage: Sendable {
     /// A file of a page.
     public struct File: Sendable {
-        /// Its media type, such as `text/html; charset=utf-8`.
+        /// The media type of the file, such as `text/html; charset=utf-8`.
         public let type: String
-        /// Its bytes.
+        /// The bytes of the file.
         public let bytes: ByteSlice
         /// The bytes as they are sent to browsers that can read that; nil if they are no shorter.
         let compressed: ByteSlice?

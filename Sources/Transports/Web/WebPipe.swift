@@ -13,7 +13,7 @@ final class WebPipe: GuestPipe, @unchecked Sendable {
     private let loop: any EventLoop
     private var allowance: Allowance
     private let byteLimit: Int
-    /// Counts bytes of the guest. Returns false if it has used up what it may.
+    /// Counts bytes of the guest. Returns false if it has used up its limit.
     private let count: (Int) -> Bool
 
     private var handler: (any PipeHandler)?
@@ -23,7 +23,7 @@ final class WebPipe: GuestPipe, @unchecked Sendable {
     private(set) var isOpen = true
     /// Whether the pipe has failed, and the handler is not told yet.
     private var isFailing = false
-    /// Whether the handler has closed the pipe meanwhile, and still waits for the end of what it wrote.
+    /// Whether the handler has closed the pipe meanwhile, and still waits until its bytes are written.
     private var awaitsDrain = false
     private var received = 0
     private var written = 0
@@ -40,9 +40,9 @@ final class WebPipe: GuestPipe, @unchecked Sendable {
         allowance = Allowance(rate: rate, at: loop.now)
     }
 
-    // MARK: What the connection reports
+    // MARK: Reports of the connection
 
-    /// Slows the guest down if it sends more than it may, whatever these bytes are.
+    /// Slows the guest down if it sends more bytes of any kind than it may.
     func noteArrival(of count: Int) {
         let wait = allowance.take(count, at: loop.now)
         if wait > .zero, isOpen { pause(for: wait) }
@@ -177,7 +177,7 @@ extension WebPipe: Pipe {
 
     func close(_ mode: PipeCloseMode) {
         if isFailing, !awaitsDrain {
-            // What was written is dropped.
+            // The written bytes are dropped.
             if mode == .now { handler = nil } else { awaitsDrain = true }
             return
         }
@@ -192,7 +192,7 @@ extension WebPipe: Pipe {
     }
 }
 
-/// How many bytes may come now, if so many may come in a second.
+/// The number of bytes that may come now, for this limit per second.
 struct Allowance {
     private let rate: Int
     private var left: Int

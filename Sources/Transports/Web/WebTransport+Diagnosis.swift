@@ -1,7 +1,7 @@
 import NighCore
 
 extension WebTransport {
-    /// Returns what a person should know, in the order in which it can break: the addresses, the port, the name.
+    /// Returns the diagnosis, in the order in which things can break: the addresses, the port, the name.
     func diagnose(_ running: Running) -> [Diagnosis] {
         let hosts = usableHosts
         guard let listener = running.listening.listener else {

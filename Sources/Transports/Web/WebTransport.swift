@@ -12,7 +12,7 @@ import NighUV
 /// All state is confined to the loop from `start` on; hence `@unchecked Sendable`.
 public final class WebTransport: @unchecked Sendable {
     package static let schemeName = "web"
-    /// The path of the WebSocket, and the name of what is spoken on it.
+    /// The path of the WebSocket, and the name of the protocol on it.
     static let path = "/nigh"
     static let subprotocol = "nigh.1"
     /// The most connections at a time, and the most from one address: browsers open several for the files of a page.

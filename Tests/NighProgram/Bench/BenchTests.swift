@@ -140,7 +140,7 @@ import Testing
 
     /// Calls the host, and sends it these messages. A stranger that was disconnected cannot send the rest.
     private func speak(
-        _ speech: [(Lane, [UInt8])], to host: Listener, for purpose: Purpose = .bench,
+        _ speech: [(Lane, [UInt8])], to host: Listener, for purpose: InvitationPurpose = .bench,
         until isOver: ((SessionProbe, PeerID) -> Bool) = { $0.states(of: $1).contains(.disconnected) }
     ) async throws {
         let stranger = try ForeignSession(role: .client)

@@ -10,7 +10,8 @@ extension CommandSession {
 
     /// The session of a command under test, over memory: a server that accepts `purposes`, or a client.
     static func overMemory(
-        _ name: String, _ service: ServiceName, _ role: SessionRole? = nil, accepting purposes: [Purpose] = []
+        _ name: String, _ service: ServiceName, _ role: SessionRole? = nil,
+        accepting purposes: [InvitationPurpose] = []
     ) throws -> CommandSession {
         let options = SessionOptions(
             transports: "memory", plugins: .none, service: service, name: DisplayName(fitting: name),

@@ -11,13 +11,16 @@ import Testing
 @Suite(.callsPrograms) struct FindingTests {
     private let service = CommandSession.service()
 
-    private func commandSession(_ name: String, accepting purposes: [Purpose] = []) throws -> CommandSession {
+    private func commandSession(
+        _ name: String, accepting purposes: [InvitationPurpose] = []
+    ) throws -> CommandSession {
         try .overMemory(name, service, accepting: purposes)
     }
 
     /// Calls `body` with Puma's session, which sees that of Lynx, on which something runs that accepts `purposes`.
     private func seeing(
-        _ purposes: [Purpose], _ body: (_ mine: CommandSession, _ lynx: CommandSession) async throws -> Void
+        _ purposes: [InvitationPurpose],
+        _ body: (_ mine: CommandSession, _ lynx: CommandSession) async throws -> Void
     ) async throws {
         let (mine, lynx) = (try commandSession("Puma"), try commandSession("Lynx", accepting: purposes))
         lynx.start()
@@ -36,7 +39,9 @@ import Testing
         await mine.close()
     }
 
-    private func notFound(_ text: String, for purpose: Purpose, by mine: CommandSession) async -> NighError? {
+    private func notFound(
+        _ text: String, for purpose: InvitationPurpose, by mine: CommandSession
+    ) async -> NighError? {
         let now = await mine.onLoop { $0.loop.now }
         return await #expect(throws: NighError.self) {
             try await mine.find(.named(text), for: purpose, until: now + .milliseconds(1))
@@ -73,12 +78,12 @@ import Testing
 
     @Test(
         arguments: [
-            ([Purpose.send], Purpose.ping, "nigh receive", "nigh host"),
+            ([InvitationPurpose.send], InvitationPurpose.ping, "nigh receive", "nigh host"),
             ([.ping, .bench], .send, "nigh host", "nigh receive"),
             ([.chat], .pair, "nigh chat", "nigh pair"), ([.pair], .chat, "nigh pair", "nigh chat"),
-        ] as [([Purpose], Purpose, String, String)])
+        ] as [([InvitationPurpose], InvitationPurpose, String, String)])
     func `The error about a peer that runs another command says what it runs and what to run there`(
-        _ accepted: [Purpose], _ wanted: Purpose, _ runs: String, _ remedy: String
+        _ accepted: [InvitationPurpose], _ wanted: InvitationPurpose, _ runs: String, _ remedy: String
     ) async throws {
         try await seeing(accepted) { mine, lynx in
             let error = await notFound("Lynx", for: wanted, by: mine)
@@ -126,17 +131,17 @@ import Testing
 
     @Test func `A peer that is called at its address says what it runs, and what to run there`() {
         #expect(
-            Purpose.refusal(of: .ping, accepting: [.send])
+            InvitationPurpose.refusal(of: .ping, accepting: [.send])
                 == "it runs `nigh receive`, which accepts only `nigh send`; for `nigh ping`, run `nigh host` there"
         )
         #expect(
-            Purpose.refusal(of: nil, accepting: [.ping, .bench])
+            InvitationPurpose.refusal(of: nil, accepting: [.ping, .bench])
                 == "it runs `nigh host`, which accepts only `nigh ping` and `nigh bench`")
         // No command of its own asks for this.
         #expect(
-            Purpose.refusal(of: .join, accepting: [.chat, .join])
+            InvitationPurpose.refusal(of: .join, accepting: [.chat, .join])
                 == "it runs `nigh chat`, which accepts only `nigh chat`")
-        #expect(Purpose.refusal(of: .chat, accepting: []) == "this nigh accepts no invitations")
+        #expect(InvitationPurpose.refusal(of: .chat, accepting: []) == "this nigh accepts no invitations")
     }
 
     @Test func `Errors name a peer whose name is known, not only its PeerID`() async throws {

@@ -157,7 +157,7 @@ import Testing
     }
 
     @Test func `A record of a transfer keeps every name, whatever is in it`() throws {
-        var content = SendRecord.Content(
+        var content = SavedTransfer.Content(
             // A mark that joins the character before it, and ends of lines that are none in the record.
             names: [
                 "a b", "line\nend", "back\\n", "\u{301}mark", "Icon\r", "two\r\nlines", "next\u{85}line",
@@ -165,9 +165,9 @@ import Testing
             total: 7, arguments: ["--", "/x\n"])
         content.peerName = "\u{FE0F}Puma \\"
         content.done = 3
-        let read = try #require(SendRecord.Content(content.text))
+        let read = try #require(SavedTransfer.Content(content.text))
         #expect(read.names == content.names && read.arguments == content.arguments)
         #expect(read.peerName == content.peerName && read.done == 3 && read.total == 7)
-        #expect(SendRecord.Content("something else") == nil)
+        #expect(SavedTransfer.Content("something else") == nil)
     }
 }

@@ -86,7 +86,7 @@ import Testing
     @Test func `A peer may send one transfer after the other, but not two at a time`() async throws {
         let waiting = try receive()
         let stranger = try ForeignSession(role: .client)
-        let id = try await stranger.call(waiting.address, for: Purpose.send.context)
+        let id = try await stranger.call(waiting.address, for: InvitationPurpose.send.context)
         func offer(_ name: String) async throws -> FileTransfer {
             let stream = try await stranger.session.peer(id).openStream(named: "files", for: .files)
             let tree = try SourceTree([.path(path(name))], giveUp: .seconds(600))

@@ -83,7 +83,7 @@ import Testing
     @Test func `A record that others could have written is refused, and none loads a plugin`() throws {
         let plugin = "\(files.path)/odd.so"
         try ForeignLibrary().build(to: plugin)
-        let content = SendRecord.Content(
+        let content = SavedTransfer.Content(
             names: ["f"], total: 1,
             arguments: ["send", "Hare", "--plugin", plugin, "-t", "odd", "--", path("f")])
         try file("f", bytes: 1)
@@ -107,11 +107,11 @@ import Testing
 
     @Test func `Records in a folder that others may write to are refused`() throws {
         let folder = TemporaryFolder()
-        let content = SendRecord.Content(names: ["f"], total: 1, arguments: ["send", "Hare", "--", "/f"])
+        let content = SavedTransfer.Content(names: ["f"], total: 1, arguments: ["send", "Hare", "--", "/f"])
         _ = folder.file("1234abcd", content.text)
-        #expect(try SendRecord.all(in: folder.path).map { try $0.content.get().names } == [["f"]])
+        #expect(try SavedTransfer.all(in: folder.path).map { try $0.content.get().names } == [["f"]])
         chmod(folder.path, 0o777)
-        for record in SendRecord.all(in: folder.path) {
+        for record in SavedTransfer.all(in: folder.path) {
             #expect(throws: NighError.self) { try record.content.get() }
         }
     }

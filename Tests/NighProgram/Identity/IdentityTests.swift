@@ -152,7 +152,7 @@ import Testing
         let waiting = try puma.start("pair -n Puma -v \(byAddress),port=\(port)", reads: true)
         try waiting.error(with: "listens at")
         let stranger = try ForeignSession(role: .client)
-        let id = try await stranger.call("tcp://127.0.0.1:\(port)", for: Purpose.pair.context)
+        let id = try await stranger.call("tcp://127.0.0.1:\(port)", for: InvitationPurpose.pair.context)
         for _ in 0..<10 {
             // It withdraws at once, before either side has digits.
             await withCheckedContinuation { continuation in

@@ -56,13 +56,13 @@ import Testing
         let records = "\(sender.dataFolder)/transfers"
         let id = try #require(TemporaryFolder.names(in: records).first)
         let record = TemporaryFolder.text(of: "\(records)/\(id)")
-        let before = try #require(SendRecord.Content(record)).arguments
-        #expect(SendRecord.id(of: before.joined(separator: "\n")) == id)
+        let before = try #require(SavedTransfer.Content(record)).arguments
+        #expect(SavedTransfer.id(of: before.joined(separator: "\n")) == id)
         // The receiver listens at another address now, and the file is in another folder.
         let moved = record.replacing("tcp://127.0.0.1:45871", with: waiting.address)
             .replacing("/home/lynx/film", with: path("film"))
-        let arguments = try #require(SendRecord.Content(moved)).arguments
-        let newID = SendRecord.id(of: arguments.joined(separator: "\n"))
+        let arguments = try #require(SavedTransfer.Content(moved)).arguments
+        let newID = SavedTransfer.id(of: arguments.joined(separator: "\n"))
         unlink("\(records)/\(id)")
         try Data(moved.utf8).write(to: URL(fileURLWithPath: "\(records)/\(newID)"))
 

@@ -1,4 +1,4 @@
-// What a program checks about a plugin before either calls the other's Swift code.
+// The description of a plugin, which a program checks before either calls the other's Swift code.
 //
 // This is C because the layout of C structs does not change. The two may have been built against different versions of
 // Nigh, and the check must work in any case. A plugin exports one function, `nigh_transport_plugin`, which returns a
@@ -15,7 +15,7 @@
 // Changes when `struct nigh_plugin` changes. A program refuses a plugin with another number.
 enum { NIGH_PLUGIN_INTERFACE = 1 };
 
-// What the transport can do, and what it costs; see TransportCapabilities.
+// The capabilities and costs of the transport; see TransportCapabilities.
 struct nigh_plugin_capabilities {
     bool datagrams;
     int64_t typical_mtu;

@@ -9,6 +9,6 @@ bool allocation_counter_is_active(void);
 /// block in place counts as well; freeing one does not.
 uint64_t allocation_counter_value(void);
 
-/// Do nothing. `.ci/counts` has callgrind write what it has counted for a thread whenever that thread calls one of these.
+/// Do nothing. `.ci/counts` has callgrind write its counts for a thread whenever that thread calls one of these.
 void counting_mark_calling(void);
 void counting_mark_answering(void);

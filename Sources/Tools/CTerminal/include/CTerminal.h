@@ -11,11 +11,12 @@
 
 enum { CTERMINAL_LONGEST_SEQUENCE = 256 };
 
-/// What is needed to take a terminal over and to give it back. The descriptors stay open until `cterminal_forget`.
+/// The state for taking a terminal over and giving it back. The descriptors stay open until `cterminal_forget`.
 struct cterminal_plan {
     int input;
     int output;
-    /// Handlers write to it: 'W' when the size has changed, 'C' when the process continues, 'T' when it has to stop.
+    /// The pipe that handlers write to: 'W' when the size has changed, 'C' when the process continues, 'T' when it has
+    /// to stop.
     int notices;
     struct termios before;
     struct termios raw;

@@ -300,7 +300,7 @@ class GameView {
     return table.isPlaying && (what === resigned || (table.turn === yellow && table.game.hasRoom(column)));
   }
 
-  // What happens
+  // Events
 
   received(bytes) {
     if (this.hasEnded || bytes[0] !== 1) return;

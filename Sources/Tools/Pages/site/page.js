@@ -45,12 +45,12 @@ const room = at("room");
 let guest = null;
 let conversation = null;
 let ownName = "Guest";
-/** What the room shows: what the functions `open…` return. */
+/** The view in the room, from one of the functions `open…`. */
 let view = null;
-/** What would be lost with the page: transfers, and files that are not saved. The browser asks before it leaves. */
+/** Transfers and unsaved files, which would be lost with the page. The browser asks before it leaves. */
 const busy = new Set();
 
-// What the browser remembers
+// Stored in the browser
 
 // A browser may refuse to store anything. Then the page remembers nothing, and works until it is closed.
 

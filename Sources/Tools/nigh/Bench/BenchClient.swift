@@ -32,7 +32,7 @@ final class BenchClient: @unchecked Sendable {
     private var begunAt = Moment.never
     private var movedAt = Moment.never
     private var underWay = 0
-    /// The packets beside the link that are measured now.
+    /// The datagrams that are measured now.
     private var trips: PacketTrips?
     private var packetNumber = 0
     /// The timers of the run.
@@ -45,7 +45,7 @@ final class BenchClient: @unchecked Sendable {
 
     private var loop: UVEventLoop { commandSession.loop }
 
-    /// What is done again and again in a run.
+    /// A task that a run repeats.
     private enum Repeated: Hashable {
         case ping
         case packet
@@ -201,7 +201,7 @@ final class BenchClient: @unchecked Sendable {
         return record
     }
 
-    /// Measures packets beside the link without load. Fails if there are none.
+    /// Measures datagrams without load. Fails if there are none.
     func measureIdlePackets() async throws -> PacketTrips {
         // The first answer says that packets pass. On a busy machine the path is tried again before one is in time.
         let end = LoopThread.now + Self.packetPatience

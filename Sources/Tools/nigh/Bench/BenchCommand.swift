@@ -90,7 +90,7 @@ struct BenchCommand: Subcommand {
     static let idle = Results.Kind("idle", plural: "idle")
     static let run = Results.Kind("run", plural: "runs")
 
-    func run(_ results: Results, _ interruption: Interruption) async throws -> ExitStatus {
+    func run(_ results: Results, _ stopRequest: StopRequest) async throws -> ExitStatus {
         try plan.report?.check()
         let commandSession = try CommandSession(session, role: .client, results: results) {
             // A lost packet counts as a ping under way for 5 s.
@@ -105,7 +105,7 @@ struct BenchCommand: Subcommand {
             ownID: commandSession.session.id)
         do {
             let choice = choice, timeout = timeout
-            let peer = try await interruption.cancelling {
+            let peer = try await stopRequest.cancelling {
                 let peer = try await commandSession.connect(
                     to: choice, for: .bench, .init(timeLimit: timeout))
                 await commandSession.onLoop { client.value = BenchClient($0, peer: peer, results: results) }
@@ -115,18 +115,18 @@ struct BenchCommand: Subcommand {
             guard let client = await commandSession.onLoop({ _ in client.value }) else {
                 throw CancellationError()
             }
-            (findings.limits, findings.software) = try await interruption.cancelling {
+            (findings.limits, findings.software) = try await stopRequest.cancelling {
                 try await client.sendHello()
             }
-            findings.idle = try await interruption.cancelling { try await client.measureIdle() }
+            findings.idle = try await stopRequest.cancelling { try await client.measureIdle() }
             if plan.hasPackets {
-                findings.idlePackets = try await interruption.cancelling {
+                findings.idlePackets = try await stopRequest.cancelling {
                     try await client.measureIdlePackets()
                 }
             }
             reportStart(findings, results)
             for order in plan.orders {
-                let run = try await interruption.cancelling {
+                let run = try await stopRequest.cancelling {
                     try await client.measure(order, withPackets: plan.hasPackets)
                 }
                 findings.runs.append(run)
@@ -134,10 +134,10 @@ struct BenchCommand: Subcommand {
             }
         } catch {
             await commandSession.close()
-            findings.wasInterrupted = interruption.isRequested
+            findings.wasInterrupted = stopRequest.isRequested
             // The runs before are reported.
-            guard !findings.runs.isEmpty else { throw interruption.isRequested ? CancellationError() : error }
-            return summarize(findings, results, endedBy: interruption.isRequested ? nil : error)
+            guard !findings.runs.isEmpty else { throw stopRequest.isRequested ? CancellationError() : error }
+            return summarize(findings, results, endedBy: stopRequest.isRequested ? nil : error)
         }
         await commandSession.close()
         return summarize(findings, results)

@@ -2,7 +2,7 @@ import NighLoop
 import NighCore
 
 /// One end of a measurement: sends and receives a run's messages, and reports its progress to the other end. Both ends
-/// have one; `BenchHost` and `BenchClient` decide what is measured, and when.
+/// have one; `BenchHost` and `BenchClient` decide what to measure, and when.
 ///
 /// Nothing holds a weak reference to it: that would make the access for every message much more expensive. `endRun`
 /// releases the references to it.
@@ -24,7 +24,8 @@ final class BenchEndpoint: @unchecked Sendable {
 
     /// Called with every valid control message.
     var whenMessage: (BenchMessage) -> Void = { _ in }
-    /// Called when all messages of a run have arrived, with what was measured here and what the sender reports.
+    /// Called when all messages of a run have arrived, with the count measured here and the one that the sender
+    /// reports.
     var whenComplete: (_ received: BenchCount, _ sent: BenchCount) -> Void = { _, _ in }
     /// Called with each progress report that this end sends.
     var whenReported: (BenchProgress) -> Void = { _ in }
@@ -110,7 +111,7 @@ final class BenchEndpoint: @unchecked Sendable {
     /// Passes on how far the other end has come.
     func peerReported(_ progress: BenchProgress) { sender?.reported(progress.received) }
 
-    /// What this end has sent between mark and end; nil before the end.
+    /// The amount that this end has sent between mark and end; nil before the end.
     var sent: BenchCount? { sender?.ended }
 
     /// Ends the run: nothing is sent or accepted any more.

@@ -12,7 +12,7 @@ struct BenchFindings: Sendable {
     /// The software of the host, as the host describes it.
     var software = ""
     var idle = RoundTripRecord()
-    /// Packets beside the link without load; nil if none were asked for.
+    /// Datagrams without load; nil if none were asked for.
     var idlePackets: PacketTrips?
     var runs: [BenchRun] = []
     var wasInterrupted = false

@@ -17,7 +17,7 @@ enum BenchMessage: Hashable, Sendable {
     case refused(run: UInt16, reason: String)
     /// How far the run has come at the sender of this message.
     case progress(run: UInt16, BenchProgress)
-    /// All messages of a run have arrived; this is what was measured.
+    /// All messages of a run have arrived; this is the result.
     case outcome(run: UInt16, BenchCount)
 
     /// The version of the protocol.
@@ -167,9 +167,9 @@ struct BenchLimits: Hashable, Sendable {
     /// The limits of this program.
     static let own = BenchLimits(largestMessage: 16 << 20, longestRun: 600_000)
 
-    /// In bytes.
+    /// The size of the largest message, in bytes.
     var largestMessage: UInt32
-    /// In milliseconds, including the warm-up.
+    /// The time of the longest run in milliseconds, including the warm-up.
     var longestRun: UInt32
 
     /// Returns why `order` is refused; nil if it is accepted.

@@ -53,7 +53,7 @@ struct BenchPayload: Sendable {
     /// The message between warm-up and measurement.
     var mark: [UInt8] { Self.head(Self.markKind, 0, run) }
 
-    /// The message after the last measured one: what was sent since the mark, and in what time.
+    /// The message after the last measured one: the amount sent since the mark, and the time that it took.
     func end(_ count: BenchCount) -> [UInt8] {
         var fields = FieldWriter()
         fields.write(raw: Self.head(Self.endKind, 0, run))

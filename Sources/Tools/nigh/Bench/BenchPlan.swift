@@ -2,7 +2,7 @@ import Arguments
 import Measuring
 import NighCore
 
-/// What `nigh bench` measures.
+/// The settings of `nigh bench`.
 struct BenchPlan: Sendable {
     /// The runs for each message size.
     enum Directions: String, Sendable, CaseIterable {
@@ -25,9 +25,9 @@ struct BenchPlan: Sendable {
     var sizes: [Int]
     var measured: Duration
     var warmUp: Duration
-    /// In bits per second.
+    /// The lowest throughput for exit status 0, in bits per second.
     var leastBitRate: Int?
-    /// Whether packets are measured beside the link.
+    /// Whether datagrams are measured, too.
     var hasPackets = false
     /// The file that the report is written to.
     var report: ReportFile?

@@ -10,8 +10,8 @@ final class BenchReceiver: @unchecked Sendable {
     private let loop: UVEventLoop
     /// The first four bytes of a message whose number modulo 4 is 0. The other messages differ in the second byte.
     private let beginning: UInt32
-    // The runtime check for overlapping access is off for what every message uses: it would cost as much as the
-    // counting.
+    // The runtime check for overlapping access is off for variables that every message uses: it would cost as much as
+    // the counting.
     @exclusivity(unchecked) private var messages = 0
     @exclusivity(unchecked) private var reportAt: Int
     private var mark: (messages: Int, at: Moment)?
@@ -25,7 +25,7 @@ final class BenchReceiver: @unchecked Sendable {
         case counted
         /// It is time to report to the sender how much has arrived.
         case reportDue
-        /// All messages have arrived: what was measured here, and what the sender says it has sent in that time.
+        /// All messages have arrived: the count measured here, and the one that the sender reports for that time.
         case complete(received: BenchCount, sent: BenchCount)
     }
 

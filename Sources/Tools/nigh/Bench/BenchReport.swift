@@ -88,7 +88,7 @@ struct BenchReport: Sendable {
         return "<tr>\(cells)</tr>\n"
     }
 
-    /// The table about packets beside the link, if any were sent.
+    /// The table about datagrams, if any were sent.
     private var packets: Markup {
         guard findings.idlePackets != nil else { return "" }
         let heads = PacketTrips.headings.map { "<th>\($0)</th>" as Markup }

@@ -25,7 +25,7 @@ struct BenchRun: Sendable {
     var roundTrips = RoundTripRecord()
     var echoes: [Echo] = []
     var pingsLost = 0
-    /// Packets beside the link during the measured time; nil if none were asked for.
+    /// Datagrams during the measured time; nil if none were asked for.
     var packets: PacketTrips?
     var reconnects = 0
     /// The progress reports of this end and of the other end, each by its own clock.

@@ -21,12 +21,12 @@ final class BenchSender: @unchecked Sendable {
     private let measured: Moment.Span
     private let whenFailed: @Sendable (NighError) -> Void
 
-    // The runtime check for overlapping access is off for what every message uses: it would cost as much as the
-    // sending.
+    // The runtime check for overlapping access is off for variables that every message uses: it would cost as much as
+    // the sending.
     @exclusivity(unchecked) private var messages = 0
     @exclusivity(unchecked) private var mayBeSent: Int
     private var mark: (messages: Int, at: Moment)?
-    /// What was sent between mark and end; nil before the end.
+    /// The amount sent between mark and end; nil before the end.
     private(set) var ended: BenchCount?
     private var begunAt: Moment?
     private var task: Task<Void, Never>?

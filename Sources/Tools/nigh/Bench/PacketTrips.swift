@@ -2,8 +2,7 @@ import JSONText
 import Measuring
 import NighCore
 
-/// The round trips of packets beside a link while that link is measured. Each packet is a ping, so the loss is that of
-/// both ways.
+/// The round trips of datagrams while their link is measured. Each packet is a ping, so the loss is that of both ways.
 struct PacketTrips: Sendable {
     /// The time between two packets: a game sends about as often.
     static let pause = Moment.Span.milliseconds(20)

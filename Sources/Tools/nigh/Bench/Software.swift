@@ -2,7 +2,7 @@ import Glibc
 
 /// Describes the system that this program runs on, for comparing measurements.
 enum Software {
-    /// For example `nigh, Linux 6.1.0 x86_64`.
+    /// The program and its system, for example `nigh, Linux 6.1.0 x86_64`.
     static let description: String = {
         var names = utsname()
         guard uname(&names) == 0 else { return "nigh" }

@@ -14,7 +14,7 @@ struct ChatCommand: Subcommand {
     var session: SessionOptions
     let peer: PeerChoice?
     let timeout: Duration
-    /// Whether everybody who is connected to one of them becomes connected to all.
+    /// Whether everybody connected to one of them is connected to all of them.
     let isMesh: Bool
 
     static let description = Command<any Subcommand>(
@@ -50,7 +50,7 @@ struct ChatCommand: Subcommand {
         return command
     }
 
-    func run(_ results: Results, _ interruption: Interruption) async throws -> ExitStatus {
+    func run(_ results: Results, _ stopRequest: StopRequest) async throws -> ExitStatus {
         let session = try CommandSession(
             self.session, role: .peer, accepting: [.chat, .join], isMesh: isMesh, results: results)
         let isAtTerminal =
@@ -62,11 +62,11 @@ struct ChatCommand: Subcommand {
         let interface: any ChatInterface
         do {
             if let peer {
-                first = try await interruption.cancelling { [timeout] in
+                first = try await stopRequest.cancelling { [timeout] in
                     try await session.connect(to: peer, for: .chat, .init(timeLimit: timeout))
                 }
             }
-            // What was reported until now stands above the chat. From here on the room writes to the terminal.
+            // Earlier reports stand above the chat. From here on the room writes to the terminal.
             _ = await session.onLoop { session in
                 session.onRemark = { relay.remark($0) }
                 session.onGuestInvitation = { relay.show($0, isRenewed: $1) }
@@ -75,13 +75,13 @@ struct ChatCommand: Subcommand {
             interface = isAtTerminal ? try TerminalChatInterface() : PlainChatInterface()
         } catch {
             await session.close()
-            throw interruption.isRequested ? CancellationError() : error
+            throw stopRequest.isRequested ? CancellationError() : error
         }
         let room = ChatRoom(
             interface, over: session, on: ThreadEventLoop(), results, invitee: first?.id)
         relay.pass(to: room)
         await room.listen()
-        interruption.onRequest { room.leave() }
+        stopRequest.onRequest { room.leave() }
         let check = Task {
             if first == nil, let unusable = await session.unusableTransports() { room.fail(unusable) }
         }

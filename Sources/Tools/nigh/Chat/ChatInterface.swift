@@ -61,7 +61,7 @@ final class PlainChatInterface: ChatInterface, @unchecked Sendable {
         }
     }
 
-    /// Returns where the last complete scalar of `bytes` ends, so that a scalar that is still being read is not cut.
+    /// Returns where the last complete scalar of `bytes` ends, so that no incomplete scalar is cut.
     static func endOfScalars(in bytes: [UInt8]) -> Int {
         guard let start = bytes.suffix(4).lastIndex(where: { $0 & 0xC0 != 0x80 }), start > 0 else {
             return bytes.count

@@ -35,7 +35,7 @@ enum ChatMessage: Equatable {
     }
 }
 
-/// What the user of a chat has typed.
+/// A line that the user of a chat has typed.
 enum ChatInput: Equatable {
     case say(String)
     case listMembers

@@ -6,12 +6,12 @@ import NighMemory
 import SessionArguments
 
 /// A chat in lines with all peers that this side has invited for it or was invited by, and with `--mesh` with those of
-/// the mesh that chat. A peer that is only connected, to carry connections or to show who is there, is no member: it
-/// gets no line, and nothing that it sends is shown.
+/// the mesh that chat. A peer that is only connected, to carry connections or to be seen, is no member: it gets no
+/// line, and nothing that it sends is shown.
 ///
 /// It runs on a thread of its own, so that a slow reader of its output holds up nothing else.
 actor ChatRoom {
-    /// What the summary reports.
+    /// The counts for the summary, and the error that ended the chat.
     struct Outcome: Sendable {
         var sentLines = 0
         var receivedLines = 0
@@ -34,7 +34,7 @@ actor ChatRoom {
     private var members: [PeerID: Peer] = [:]
     /// The connected peers that are no members.
     private var others: [PeerID: Peer] = [:]
-    /// Those whose invitation to chat was accepted, until they are connected.
+    /// The peers whose invitation to chat was accepted, until they are connected.
     private var expected: Set<PeerID> = []
     private var seen: [PeerID: Peer] = [:]
     /// Messages of peers that are connected, while the event that makes them members still waits for the thread.
@@ -138,7 +138,7 @@ actor ChatRoom {
         return outcome
     }
 
-    /// Leaves all members at once, so that those who do not answer take their time together.
+    /// Leaves all members at once, so that peers that do not answer take their time together.
     private func leaveAll() async {
         let (session, ids) = (session.session, members.keys.sorted())
         let error = await withTaskGroup(of: NighError?.self) { group in
@@ -239,7 +239,7 @@ actor ChatRoom {
     private func handle(_ event: SessionEvent) {
         switch event {
         case .invited(let invitation):
-            if Purpose(context: invitation.context) == .chat { expected.insert(invitation.peer.id) }
+            if InvitationPurpose(context: invitation.context) == .chat { expected.insert(invitation.peer.id) }
             invitation.accept()
         case .invitationEnded(let invitation, _): expected.remove(invitation.peer.id)
         case .peerFound(let peer): peerSeen(peer)
@@ -271,7 +271,8 @@ actor ChatRoom {
 
     /// Makes a connected peer a member if it belongs to the chat.
     private func connected(_ peer: Peer, isForChat: Bool) {
-        let isOfMesh = standings[peer.id]?.isInMesh == true && Purpose.chat.isAccepted(by: peer) == true
+        let isOfMesh =
+            standings[peer.id]?.isInMesh == true && InvitationPurpose.chat.isAccepted(by: peer) == true
         guard isForChat || isOfMesh else {
             others[peer.id] = peer
             return
@@ -283,7 +284,7 @@ actor ChatRoom {
     }
 
     private func peerSeen(_ peer: Peer) {
-        guard Purpose.chat.isAccepted(by: peer) == true, !peer.routes.isEmpty,
+        guard InvitationPurpose.chat.isAccepted(by: peer) == true, !peer.routes.isEmpty,
             seen.updateValue(peer, forKey: peer.id) == nil
         else { return }
         report("seen", peer, nil, "is nearby")
@@ -291,7 +292,7 @@ actor ChatRoom {
     }
 
     private func memberLeft(_ peer: Peer, _ cause: NighError?) {
-        // Everything that the peer sent has arrived by now. What others send meanwhile may wait, so that this ends.
+        // Everything that the peer sent has arrived by now. Later lines may wait, so that this ends.
         var unread = session.session.configuration.limits.receiveWindow * members.count
         while unread > 0, let message = session.session.messages.poll() {
             // With the four bytes that a message takes besides its payload.

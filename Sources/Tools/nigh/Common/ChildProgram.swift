@@ -8,7 +8,7 @@ enum ChildProgram {
     ///   - command: its name, which is looked for in PATH, and its arguments.
     ///   - input: the descriptor that becomes its standard input; nil for none.
     ///   - output: the descriptor that becomes its standard output; nil for this program's standard error.
-    ///   - variables: what its environment has besides that of this program.
+    ///   - variables: the variables that its environment has besides those of this program.
     static func run(
         _ command: [String], input: Int32?, output: Int32?, variables: [(name: String, value: String)] = []
     ) -> Int32? {

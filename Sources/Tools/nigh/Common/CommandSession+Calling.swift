@@ -4,7 +4,7 @@ import NighCore
 /// Calls a peer until it answers: waits for discovery to find a peer that is given by name or PeerID, and calls again
 /// while the peer cannot be reached.
 extension CommandSession {
-    /// What is called: a known peer, or an address.
+    /// The target of a call: a known peer, or an address.
     enum CallTarget: Sendable {
         case peer(PeerID)
         case address(TransportAddress)
@@ -17,7 +17,7 @@ extension CommandSession {
         /// Whether an address is called again after a failure. Otherwise an address is called once: there is no peer to
         /// find first, so "nobody listens there" is an answer.
         var retriesAddresses = false
-        /// Whether the command says what it waits for, if that takes a while.
+        /// Whether the command reports that it waits, if that takes a while.
         var isAnnounced = true
         /// The identity that must answer; nil if it is the first time.
         var identity: PeerID?
@@ -30,7 +30,7 @@ extension CommandSession {
 
     /// Finds the peer that `choice` names and starts a conversation for `purpose`; see `call`.
     func connect(
-        to choice: PeerChoice, for purpose: Purpose, _ limits: CallLimits,
+        to choice: PeerChoice, for purpose: InvitationPurpose, _ limits: CallLimits,
         whenFailed: (@Sendable (NighError) -> Void)? = nil
     ) async throws -> Peer {
         try await call(choice, for: purpose, limits, whenFailed: whenFailed) { [self] target, timeout in
@@ -56,13 +56,13 @@ extension CommandSession {
     }
 
     /// Finds the peer that `choice` names and makes `attempt`. Repeats the attempt while it fails because the peer was
-    /// not reached or asks to be called later. Throws the last failure once the time is over, and throws at once what
-    /// the peer answered. Cancelling the task ends the calls.
+    /// not reached or asks to be called later. Throws the last failure once the time is over, and throws a refusal by
+    /// the peer at once. Cancelling the task ends the calls.
     ///
     /// - Parameter whenFailed: receives each failure before the next attempt. Without it, the terminal shows the
     ///   failure.
     func call<Outcome: Sendable>(
-        _ choice: PeerChoice, for purpose: Purpose?, _ limits: CallLimits,
+        _ choice: PeerChoice, for purpose: InvitationPurpose?, _ limits: CallLimits,
         whenFailed: (@Sendable (NighError) -> Void)? = nil,
         _ attempt: @escaping @Sendable (CallTarget, _ timeout: Duration) async throws -> Outcome
     ) async throws -> Outcome {
@@ -112,8 +112,8 @@ extension CommandSession {
         }
     }
 
-    /// Says why the peer was not reached. Without a terminal, that waits as long as everything else that is said: the
-    /// next attempt may succeed.
+    /// Shows why the peer was not reached. Without a terminal, only a call that takes a while shows it: the next
+    /// attempt may succeed.
     private func show(_ error: NighError, of call: OngoingCall, to choice: PeerChoice) async {
         let line = Line("cannot reach \(choice): \(error.cause); trying again", .faint)
         await onLoop { commandSession in
@@ -125,21 +125,21 @@ extension CommandSession {
         }
     }
 
-    /// Says that the peer is called, once that takes a while. Loop only.
+    /// Shows that the peer is called, once that takes a while. Loop only.
     private func announce(_ call: OngoingCall, to choice: PeerChoice) {
         call.announce(at: loop.now + Self.patience) { [weak self] in
             self?.results.showWaiting(Line("calling \(choice) …", .faint))
         }
     }
 
-    /// Says no more that a peer is called: it has answered, although the attempt goes on. Loop only.
+    /// Stops showing that a peer is called: it has answered, although the attempt goes on. Loop only.
     func endAnnouncements() {
         for call in calls.values { call.cancelAnnouncement() }
         results.endWaiting()
     }
 
     private func target(
-        _ choice: PeerChoice, for purpose: Purpose?, until deadline: Moment, isAnnounced: Bool
+        _ choice: PeerChoice, for purpose: InvitationPurpose?, until deadline: Moment, isAnnounced: Bool
     ) async throws -> CallTarget {
         switch choice {
         case .address(let address):

@@ -2,10 +2,10 @@ import NighCore
 import NighLoop
 import SessionArguments
 
-/// Finding a peer that is given by name or PeerID.
+/// Finds peers by name or PeerID.
 extension CommandSession {
-    /// After this time without a result, a transport that is down is expected to stay down, the command says what it
-    /// waits for, and a peer that is announced with a number behind the name is taken, too.
+    /// The time without a result after which the search adapts: a transport that is down is expected to stay down, the
+    /// command reports that it waits, and a peer announced with a number behind the name is taken, too.
     static let patience = Moment.Span.seconds(1)
 
     /// The search for one peer.
@@ -13,7 +13,7 @@ extension CommandSession {
     /// `@unchecked Sendable`: all mutable state is used on the loop only.
     final class PeerSearch: @unchecked Sendable {
         fileprivate let choice: PeerChoice
-        fileprivate let purpose: Purpose?
+        fileprivate let purpose: InvitationPurpose?
         /// Whether the command says that it searches.
         fileprivate let isAnnounced: Bool
         fileprivate var completion: ((Result<Peer, any Error>) -> Void)?
@@ -23,13 +23,13 @@ extension CommandSession {
         /// The peers that were meant but run something else, and were reported.
         fileprivate var reported: Set<PeerID> = []
 
-        fileprivate init(_ choice: PeerChoice, _ purpose: Purpose?, isAnnounced: Bool) {
+        fileprivate init(_ choice: PeerChoice, _ purpose: InvitationPurpose?, isAnnounced: Bool) {
             self.choice = choice
             self.purpose = purpose
             self.isAnnounced = isAnnounced
         }
 
-        /// Whether `peer` takes what it is looked for, as far as it says.
+        /// Whether `peer` accepts the purpose of the search, as far as it says.
         fileprivate func suits(_ peer: Peer) -> Bool { purpose?.isAccepted(by: peer) != false }
     }
 
@@ -43,7 +43,8 @@ extension CommandSession {
     ///
     /// - Parameter isAnnounced: The command says that it searches, if that takes a while.
     func find(
-        _ choice: PeerChoice, for purpose: Purpose? = nil, until deadline: Moment, isAnnounced: Bool = true
+        _ choice: PeerChoice, for purpose: InvitationPurpose? = nil, until deadline: Moment,
+        isAnnounced: Bool = true
     ) async throws -> Peer {
         let search = PeerSearch(choice, purpose, isAnnounced: isAnnounced)
         return try await withTaskCancellationHandler {
@@ -104,7 +105,7 @@ extension CommandSession {
                 advice: "it \(purpose.mismatch(with: other))")
         }
         let others = seen.map { peer in
-            "\(peer.name) (\(peer.identity.short)\(Purpose.program(of: peer).map { ", runs \($0)" } ?? ""))"
+            "\(peer.name) (\(peer.identity.short)\(InvitationPurpose.program(of: peer).map { ", runs \($0)" } ?? ""))"
         }.sorted()
         let visible =
             others.isEmpty ? "no peer is visible" : "visible peers: \(others.joined(separator: ", "))"
@@ -155,7 +156,7 @@ extension CommandSession {
         end(search, .success(first))
     }
 
-    /// Says what runs on peers that are meant but take something else, and what to run there.
+    /// Reports the programs of matching peers that accept other purposes, and what to run there.
     private func reportOthers(_ others: [Peer], _ search: PeerSearch) {
         guard let purpose = search.purpose else { return }
         for peer in others.sorted(by: { $0.id < $1.id })

@@ -47,7 +47,7 @@ extension CommandSession {
             self?.loop.execute { [weak self] in self?.lastThroughError = error }
         }
         return try await call(choice, for: nil, limits, whenFailed: note) { [self] target, timeout in
-            var purposes = await onLoop { Purpose.toJoin($0.peer(at: target)) }
+            var purposes = await onLoop { InvitationPurpose.toJoin($0.peer(at: target)) }
             while true {
                 let context = purposes.removeFirst().context
                 do throws(NighError) {
@@ -65,7 +65,7 @@ extension CommandSession {
         }
     }
 
-    /// The peer to call; nil for an address, which does not tell who is there. Loop only.
+    /// The peer to call; nil for an address, which does not name a peer. Loop only.
     private func peer(at target: CallTarget) -> Peer? {
         if case .peer(let id) = target { peers[id] } else { nil }
     }

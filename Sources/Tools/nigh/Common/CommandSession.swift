@@ -22,10 +22,10 @@ final class CommandSession: @unchecked Sendable {
     let transports: [any Transport]
     /// The transports without the faults that `--inject` puts in front of them.
     private let bareTransports: [any Transport]
-    /// Who tells this session of others, and carries connections. Loop only.
+    /// The layer that learns of other peers, and that relays connections. Loop only.
     private let introductions: Introductions
     let options: SessionOptions
-    private let purposes: [Purpose]
+    private let purposes: [InvitationPurpose]
     private let acceptsAllInvitations: Bool
     let results: Results
     private let recorder: LinkRecorder?
@@ -61,12 +61,13 @@ final class CommandSession: @unchecked Sendable {
     /// identity that cannot be read.
     ///
     /// - Parameters:
-    ///   - purposes: what others may invite the session for; the command gets those invitations and answers them.
+    ///   - purposes: the purposes for which others may invite the session; the command gets those invitations and
+    ///     answers them.
     ///   - acceptsAllInvitations: the command gets every invitation, including those of other programs.
-    ///   - isMesh: the session becomes connected to everybody to whom one of its peers is connected.
-    ///   - asksForPaths: the session asks its peers what their conversations run over.
+    ///   - isMesh: the session also connects to everybody that one of its peers is connected to.
+    ///   - asksForPaths: the session asks its peers for the paths of their conversations.
     init(
-        _ options: SessionOptions, role: SessionRole, accepting purposes: [Purpose] = [],
+        _ options: SessionOptions, role: SessionRole, accepting purposes: [InvitationPurpose] = [],
         acceptsAllInvitations: Bool = false, isMesh: Bool = false, asksForPaths: Bool = false,
         results: Results,
         adjust: (inout SessionConfiguration) -> Void = { _ in }
@@ -86,7 +87,7 @@ final class CommandSession: @unchecked Sendable {
         var configuration = SessionConfiguration(
             service: options.service, name: try options.name ?? .ofThisUser(), role: role)
         configuration.security = options.security
-        configuration.info = Purpose.info(accepting: purposes)
+        configuration.info = InvitationPurpose.info(accepting: purposes)
         adjust(&configuration)
         introductions = Introductions(
             identity.identity, of: configuration, isMesh: isMesh, relaying: options.relays,
@@ -193,12 +194,13 @@ final class CommandSession: @unchecked Sendable {
             if case .contractBroken = error.cause, !options.isVerbose { onRemark("\(error)") }
         case .transportUp(let scheme): transportErrors[scheme] = nil
         case .problem(let error):
-            // Others would wait for what nobody can reach.
+            // Others would wait for a session that nobody can reach.
             if error.stage == .advertising, !options.isVerbose { remark(error) }
         case .invited(let invitation):
-            let purpose = Purpose(context: invitation.context)
+            let purpose = InvitationPurpose(context: invitation.context)
             guard acceptsAllInvitations || purpose.map(purposes.contains) == true else {
-                return invitation.decline(because: Purpose.refusal(of: purpose, accepting: purposes))
+                return invitation.decline(
+                    because: InvitationPurpose.refusal(of: purpose, accepting: purposes))
             }
         default: break
         }
@@ -256,7 +258,7 @@ final class CommandSession: @unchecked Sendable {
         return "through \(label(of: carrier))"
     }
 
-    /// The same, which also says of a transport that no peer is in between. Loop only.
+    /// The path as `path(to:)` returns it, but "directly over" a transport if no peer is in between. Loop only.
     func wholePath(to peer: Peer) -> String {
         guard let transport = peer.transport else { return "without a link now" }
         return transport == RelayAddress.scheme ? path(to: peer) : "directly over \(transport)"
@@ -332,21 +334,21 @@ final class CommandSession: @unchecked Sendable {
     }
 
     /// Requests the end of the command once it turns out that no transport works. The task returns the errors then, and
-    /// nil otherwise. An interruption ends the task.
-    func stopIfUnusable(_ interruption: Interruption) -> Task<TransportsUnavailable?, Never> {
+    /// nil otherwise. A stop request ends the task.
+    func stopIfUnusable(_ stopRequest: StopRequest) -> Task<TransportsUnavailable?, Never> {
         let task = Task {
             let unusable = await unusableTransports()
-            if unusable != nil { interruption.request() }
+            if unusable != nil { stopRequest.request() }
             return unusable
         }
-        interruption.onRequest { task.cancel() }
+        stopRequest.onRequest { task.cancel() }
         return task
     }
 
     /// Waits until the command is interrupted, or it turns out that no transport works. Returns the errors then.
-    func waitForEnd(_ interruption: Interruption) async -> TransportsUnavailable? {
-        let unusable = stopIfUnusable(interruption)
-        await withCheckedContinuation { continuation in interruption.onRequest { continuation.resume() } }
+    func waitForEnd(_ stopRequest: StopRequest) async -> TransportsUnavailable? {
+        let unusable = stopIfUnusable(stopRequest)
+        await withCheckedContinuation { continuation in stopRequest.onRequest { continuation.resume() } }
         return await unusable.value
     }
 

@@ -12,9 +12,9 @@ struct Line: Hashable, Sendable {
         case warning
         /// Does not work.
         case bad
-        /// What the reader should see first.
+        /// For the reader to see first.
         case strong
-        /// What the reader should see last.
+        /// For the reader to see last.
         case faint
         /// A picture in white on black.
         case paper

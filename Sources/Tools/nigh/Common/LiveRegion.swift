@@ -11,7 +11,7 @@ import Terminal
 ///
 /// Callable from any thread. `@unchecked Sendable`: the lock guards all mutable state.
 final class LiveRegion: @unchecked Sendable {
-    /// Whether anybody sees the lines. If not, callers skip what is costly to show.
+    /// Whether anybody sees the lines. If not, callers skip costly lines.
     let isVisible: Bool
     private let hasColours: Bool
     private let lock = Lock()

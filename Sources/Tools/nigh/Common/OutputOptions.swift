@@ -3,7 +3,7 @@ import Terminal
 
 /// The options that every command takes for its output.
 struct OutputOptions: Sendable {
-    /// What is written to the standard output.
+    /// The format of the standard output.
     enum Form: Sendable {
         /// Words for a person.
         case text

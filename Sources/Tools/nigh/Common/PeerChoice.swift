@@ -17,7 +17,7 @@ enum PeerChoice: Hashable, Sendable {
             let name = PeerName(text)
             let found = name.matching(peers) { ($0.id, $0.displayName) }
             return found + peers.filter { name.matches($0.identity, nil) && !found.contains($0) }
-        case .code(let number): return peers.filter { Purpose.codeNumber(of: $0) == number }
+        case .code(let number): return peers.filter { InvitationPurpose.codeNumber(of: $0) == number }
         }
     }
 

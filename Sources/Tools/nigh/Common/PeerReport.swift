@@ -58,7 +58,9 @@ enum PeerReport {
     /// The discovery info of a peer, for a person. If the peer is a `nigh`, that is the command that runs there.
     static func info(of peer: Peer) -> Line {
         let pairs = peer.info.sorted { $0.key < $1.key }.map { key, value in
-            if key == Purpose.infoKey, let program = Purpose.program(of: peer) { return "runs \(program)" }
+            if key == InvitationPurpose.infoKey, let program = InvitationPurpose.program(of: peer) {
+                return "runs \(program)"
+            }
             return "\(key)=\(value)"
         }
         let info = Line(pairs.joined(separator: " "))

@@ -4,14 +4,14 @@ import ProgramSupport
 enum Question {
     /// Returns whether the answer is "y" or "yes"; nil if the command is interrupted, or the task cancelled, before
     /// there is one. If there is nobody to answer, the answer is no.
-    static func isConfirmed(_ question: String, _ results: Results, _ interruption: Interruption) async throws
+    static func isConfirmed(_ question: String, _ results: Results, _ stopRequest: StopRequest) async throws
         -> Bool?
     {
         let (answers, source) = AsyncStream.makeStream(of: String?.self)
         let input = try TypedLines()
         try input.start { source.yield($0) }
         defer { input.stop() }
-        interruption.onRequest { source.finish() }
+        stopRequest.onRequest { source.finish() }
         results.live.showQuestion("\(question) [y/N] ")
         var iterator = answers.makeAsyncIterator()
         let answer = await iterator.next()

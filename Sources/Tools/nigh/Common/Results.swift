@@ -3,7 +3,7 @@ import JSONText
 import NighCore
 import ProgramSupport
 
-/// Reports what a command found, in the form that the user asked for: items as they come, then one summary.
+/// Reports the results of a command, in the form that the user asked for: items as they come, then one summary.
 ///
 /// In words, each item's lines are printed as it comes, then the lines of the summary. As lines of JSON, each item is
 /// an object with its kind as `type`, and the summary has the type `summary`. As one JSON object, the object has a list
@@ -61,7 +61,7 @@ final class Results: @unchecked Sendable {
         lists = kinds.map { ($0, []) }
     }
 
-    /// Whether results are reported in words. If not, callers skip what only words show.
+    /// Whether results are reported in words. If not, callers skip details that only words show.
     var isText: Bool { form == .text }
 
     /// Reports an item: `lines` as text, else `members` as JSON.
@@ -117,8 +117,8 @@ final class Results: @unchecked Sendable {
         remark((error as? NighError).map { "\(named($0))" } ?? "\(error)")
     }
 
-    /// Shows a person what the command waits for: at a terminal in place, until `endWaiting`; elsewhere as one line on
-    /// the standard error, unless the results are JSON.
+    /// Shows a person the reason for waiting: at a terminal in place, until `endWaiting`; elsewhere as one line on the
+    /// standard error, unless the results are JSON.
     func showWaiting(_ line: Line) {
         if live.isVisible { return live.show([line]) }
         let text = line.text(colours: false)
@@ -129,7 +129,7 @@ final class Results: @unchecked Sendable {
         if isNew { remark(text) }
     }
 
-    /// Removes what `showWaiting` has shown in place.
+    /// Removes the line that `showWaiting` has shown in place.
     func endWaiting() { if live.isVisible { live.show([]) } }
 
     /// Notes the name of a peer for the errors that know only its PeerID.

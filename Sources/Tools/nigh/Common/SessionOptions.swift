@@ -25,7 +25,7 @@ struct SessionOptions: Sendable {
     var through: PeerChoice?
     /// The faults to inject into everything that passes; nil for none.
     var faults: FaultPlan?
-    /// The file that records what passes on the session's links; nil for no record.
+    /// The file that records the frames on the session's links; nil for no record.
     var record: RecordChoice?
     /// Whether the command reports all events of the session.
     var isVerbose: Bool

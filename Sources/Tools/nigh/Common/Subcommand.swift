@@ -13,7 +13,7 @@ protocol Subcommand: Sendable {
 
     /// Runs the command. The caller reports a thrown error, in words and, if the user asked for it, as JSON. A
     /// `UsageError` ends the program with the exit status of misuse.
-    func run(_ results: Results, _ interruption: Interruption) async throws -> ExitStatus
+    func run(_ results: Results, _ stopRequest: StopRequest) async throws -> ExitStatus
 }
 
 extension Subcommand {

@@ -64,7 +64,7 @@ struct ConformanceCommand: Subcommand {
     static let kind = Results.Kind("check", plural: "checks")
     var kinds: [Results.Kind] { [Self.kind] }
 
-    func run(_ results: Results, _ interruption: Interruption) async throws -> ExitStatus {
+    func run(_ results: Results, _ stopRequest: StopRequest) async throws -> ExitStatus {
         let all = isOfSessions ? SessionConformance.checks : TransportConformance.checks
         let checks = all.filter { names.isEmpty || names.contains($0.name) }
         if onlyLists {
@@ -75,7 +75,7 @@ struct ConformanceCommand: Subcommand {
         var counts = (passed: 0, failed: 0, skipped: 0)
         var reasons: [String: Int] = [:]
         for (number, check) in checks.enumerated() {
-            if interruption.isRequested { break }
+            if stopRequest.isRequested { break }
             results.live.show([Line("\(number + 1) of \(checks.count): \(check.name)", .faint)])
             // The checks of the suite block.
             let outcome = await BlockingTask.run { check.run(maker) }
@@ -100,7 +100,7 @@ struct ConformanceCommand: Subcommand {
                 + reasons.sorted { ($1.value, $0.key) < ($0.value, $1.key) }.map {
                     "\($0.value) skipped: \($0.key)."
                 })
-        return counts.failed == 0 && counts.passed > 0 && !interruption.isRequested ? .success : .failed
+        return counts.failed == 0 && counts.passed > 0 && !stopRequest.isRequested ? .success : .failed
     }
 
     private func list(_ checks: [ConformanceCheck], _ results: Results) {

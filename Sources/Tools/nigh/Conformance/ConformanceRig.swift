@@ -6,7 +6,7 @@ import SessionArguments
 
 /// Makes rigs for the conformance suite from transport specs.
 struct ConformanceRig: Sendable {
-    /// What the suite has to know about a transport and cannot find out.
+    /// Facts about a transport that the suite needs and cannot find out.
     struct Settings: Sendable {
         var timeout: Duration
         var quietTime: Duration

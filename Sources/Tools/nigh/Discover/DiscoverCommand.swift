@@ -53,15 +53,15 @@ struct DiscoverCommand: Subcommand {
 
     static let eventKind = Results.Kind("event", plural: "events")
 
-    func run(_ results: Results, _ interruption: Interruption) async throws -> ExitStatus {
+    func run(_ results: Results, _ stopRequest: StopRequest) async throws -> ExitStatus {
         var options = session
         options.identity = options.identity ?? .delegate
-        // A member of a mesh has to be reachable, or the others try in vain.
+        // A member of a mesh has to be reachable, or the others dial it without success.
         let commandSession = try CommandSession(
             options, role: isMesh ? .peer : .client, isMesh: isMesh, results: results)
         let watch = DiscoveryWatch(commandSession, results, reportsChanges: !isOnce)
         let outcome = await watch.run(
-            for: timeout ?? (isOnce ? Self.defaultTimeout : nil), interruption)
+            for: timeout ?? (isOnce ? Self.defaultTimeout : nil), stopRequest)
         await commandSession.close()
         let peers = outcome.peers
         if !outcome.hasSeenAnybody, let fault = outcome.fault { throw fault }

@@ -22,7 +22,7 @@ final class DiscoveryWatch: @unchecked Sendable {
     struct Outcome: Sendable {
         /// The peers that were seen at the end, and for how many seconds each.
         let peers: [(members: [JSON.Member], age: Int)]
-        /// The same peers as a table for a person.
+        /// The peers as a table for a person.
         let table: [Line]
         /// Whether any peer was seen at any time.
         let hasSeenAnybody: Bool
@@ -39,10 +39,10 @@ final class DiscoveryWatch: @unchecked Sendable {
     }
 
     /// Starts the session and watches for `timeout`, or until it is interrupted.
-    func run(for timeout: Duration?, _ interruption: Interruption) async -> Outcome {
+    func run(for timeout: Duration?, _ stopRequest: StopRequest) async -> Outcome {
         commandSession.start(onEvent: { [self] in handle($0) })
         commandSession.loop.execute { [self] in refresh() }
-        interruption.onRequest { [self] in commandSession.loop.execute { [self] in end() } }
+        stopRequest.onRequest { [self] in commandSession.loop.execute { [self] in end() } }
         await withCheckedContinuation { continuation in
             commandSession.loop.execute { [self] in
                 if hasEnded { return continuation.resume() }
@@ -107,7 +107,7 @@ final class DiscoveryWatch: @unchecked Sendable {
             ])
     }
 
-    /// Everything known about a peer, with those who could introduce this session to it, as members of a JSON object.
+    /// Everything known about a peer, with its possible introducers, as members of a JSON object.
     private func members(of peer: Peer) -> [JSON.Member] {
         PeerReport.members(of: peer) + [
             .init("own", .bool(peer.identity == own)),
@@ -115,7 +115,7 @@ final class DiscoveryWatch: @unchecked Sendable {
         ]
     }
 
-    /// Those who could introduce this session to a peer, in words; nil if nobody could.
+    /// The peers that could introduce this session to a peer, in words; nil if there are none.
     private func introducers(to peer: Peer) -> String? {
         let introducers = commandSession.introducers(to: peer.id).map { commandSession.label(of: $0) }
         return introducers.isEmpty ? nil : introducers.joined(separator: ", ")

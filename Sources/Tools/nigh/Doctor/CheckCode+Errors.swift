@@ -20,7 +20,7 @@ extension CheckCode {
         }
     }
 
-    /// Returns the code of the check in which a transport says of itself what `error` says.
+    /// Returns the code of the check in which a transport reports the cause of `error`.
     static func code(of error: NighError, saidBy transport: any Transport) -> String? {
         transport.diagnose().first { $0.verdict != .pass && $0.finding == "\(error.cause)" }
             .flatMap { code(of: "\(transport.scheme).\($0.id)") }

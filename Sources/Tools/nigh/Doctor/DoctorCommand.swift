@@ -82,9 +82,9 @@ struct DoctorCommand: Subcommand {
             security: security, timeout: timeout, through: through)
     }
 
-    func run(_ results: Results, _ interruption: Interruption) async throws -> ExitStatus {
+    func run(_ results: Results, _ stopRequest: StopRequest) async throws -> ExitStatus {
         let made = try plugins.makeAll(transports)
-        return try await interruption.cancelling { try await check(made, results) }
+        return try await stopRequest.cancelling { try await check(made, results) }
     }
 
     private func check(_ made: [any Transport], _ results: Results) async throws -> ExitStatus {

@@ -1,14 +1,14 @@
 import JSONText
 import NighCore
 
-/// One line of the report of `nigh doctor`: what was checked, the verdict, and what to do.
+/// One line of the report of `nigh doctor`: the check, its verdict, and the remedy.
 struct Finding: Hashable, Sendable {
     /// The name that scripts use, the same in every version, for example `tcp.multicast`.
     var id: String
     var subject: String
     var verdict: Diagnosis.Verdict
     var finding: String
-    /// The one thing to do about it.
+    /// The remedy.
     var advice: String?
     /// How long the check took, if that says something.
     var duration: Duration?
@@ -86,7 +86,7 @@ final class FindingReporter {
         results.report(Self.kind, finding.members, lines: finding.lines)
     }
 
-    /// Shows on a terminal what is being checked.
+    /// Shows the present check on a terminal.
     func showProgress(_ what: String) { results.live.show([Line("…     \(what)", .faint)]) }
 
     func count(_ verdict: Diagnosis.Verdict) -> Int { counts[verdict] ?? 0 }

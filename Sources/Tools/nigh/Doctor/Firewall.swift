@@ -1,18 +1,18 @@
 import Glibc
 import NighLoop
 
-/// Reads what can be seen of this machine's firewall, which is little without root. Changes nothing.
+/// Reads the visible part of this machine's firewall, which is little without root. Changes nothing.
 enum Firewall {
-    /// Returns what the firewall does with incoming packets for TCP port `port`, and for the UDP port of that number if
-    /// a rule keeps them out.
+    /// Returns the effect of the firewall on incoming packets for TCP port `port`, and for the UDP port of that number
+    /// if a rule keeps them out.
     static func check(port: UInt16) async -> [Finding] {
         let rules = await Task.detached { ruleset() }.value.map(FirewallRules.init)
         return [finding(rules, port: port, signs: signs)]
             + [rules.flatMap { blocked(by: $0, port: port) }].compactMap(\.self)
     }
 
-    /// Returns the rule that drops UDP. A firewall that drops what no rule names does no harm: each side sends, so what
-    /// the other side sends counts as an answer.
+    /// Returns the rule that drops UDP. A firewall that drops everything without a rule does no harm: each side sends,
+    /// so packets of the other side count as answers.
     static func blocked(by rules: FirewallRules, port: UInt16) -> Finding? {
         guard case .blocked(let rule) = rules.outcome(of: "udp", port: port) else { return nil }
         return Finding(

@@ -1,14 +1,14 @@
-/// Reads from the text of `nft list ruleset` what happens to incoming packets for a port. It understands plain rules,
-/// also those for a whole protocol, and sets and ranges of ports. It does not judge rules in other chains that are
-/// reached by jumps.
+/// Reads the fate of incoming packets for a port from the text of `nft list ruleset`. It understands plain rules, also
+/// those for a whole protocol, and sets and ranges of ports. It does not judge rules in other chains that are reached
+/// by jumps.
 struct FirewallRules {
-    /// What happens to packets for a port.
+    /// The effect of the rules on packets for a port.
     enum Outcome: Equatable {
-        /// Nothing filters them.
+        /// No rule filters the packets.
         case unfiltered
-        /// This rule lets them in.
+        /// This rule lets the packets in.
         case allowed(String)
-        /// This rule keeps them out.
+        /// This rule keeps the packets out.
         case blocked(String)
         /// No rule names the port, and packets that no rule lets in are dropped.
         case blockedByDefault
@@ -39,7 +39,7 @@ struct FirewallRules {
         }
     }
 
-    /// Returns what happens to packets of `protocolName`, `tcp` or `udp`, for `port`.
+    /// Returns the effect on packets of `protocolName`, `tcp` or `udp`, for `port`.
     func outcome(of protocolName: String, port: UInt16) -> Outcome {
         guard !chains.isEmpty else { return .unfiltered }
         var allowing: String?

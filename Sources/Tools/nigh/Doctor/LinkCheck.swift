@@ -1,7 +1,7 @@
 import NighLoop
 import NighCore
 
-/// Reports what a probe of a link found, stage by stage.
+/// Reports the results of a link's probe, stage by stage.
 struct LinkCheck {
     private let events: AsyncStream<LinkProbe.Event>
     private let scheme: String
@@ -71,7 +71,7 @@ struct LinkCheck {
             name: greeting.name, roundTrip: least)
     }
 
-    /// Returns what the pings have shown, once all are answered.
+    /// Returns the result of the pings, once all are answered.
     private static func finding(_ roundTrips: [Duration], of count: Int) -> Finding? {
         guard roundTrips.count == count, let least = roundTrips.min(), let most = roundTrips.max() else {
             return nil

@@ -2,8 +2,8 @@ import Glibc
 import NighLoop
 import SessionArguments
 
-/// Checks the files that hold the user's identity and the known peers: whether they exist, who owns them, and whether
-/// they are intact. Only reads: a missing file is not created.
+/// Checks the files that hold the user's identity and the known peers: whether they exist, whether they belong to the
+/// user, and whether they are intact. Only reads: a missing file is not created.
 enum OwnFiles {
     /// Checks the identity file step by step, up to the first step that fails.
     static func identity(_ chosen: IdentityFile?) -> [Finding] {
@@ -105,7 +105,7 @@ enum OwnFiles {
         }
     }
 
-    /// Returns what the user must know about the peer at the end of `path`, if anything.
+    /// Returns a warning about the peer at the end of `path`, if there is a reason for one.
     static func warning(about path: PeerPath) -> Finding? {
         let own = try? IdentityFile().load(createIfMissing: false).peerID
         let trust: PeerTrust? =

@@ -40,25 +40,25 @@ struct PeerCheck: Sendable {
     private static let subject = "peer"
 
     /// An address to try.
-    private struct Place: Sendable {
+    private struct Candidate: Sendable {
         let runner: TransportRunner
         let address: TransportAddress
-        /// What discovery says of the peer there; nil for an address that the user has named.
+        /// The advertisement of the peer there; nil for an address that the user has named.
         let announced: Advertisement?
         var expected: PeerID? { announced?.peer }
     }
 
     /// Reports how far the path works. Returns it if it works to the end.
     func report(to reporter: FindingReporter) async throws -> PeerPath? {
-        let places = try await places(reporter)
-        guard !places.isEmpty else { return nil }
-        for place in places { reporter.showProgress("peer.address \(place.address)") }
+        let candidates = try await candidates(reporter)
+        guard !candidates.isEmpty else { return nil }
+        for candidate in candidates { reporter.showProgress("peer.address \(candidate.address)") }
         let firstPipe = FirstPipe(plan)
-        let outcomes = await dial(places, firstPipe)
+        let outcomes = await dial(candidates, firstPipe)
         try Task.checkCancellation()
         let isAnyOpen = outcomes.contains { (try? $0.get()) != nil }
-        for (place, outcome) in zip(places, outcomes) {
-            let subject = "\(place.address)"
+        for (candidate, outcome) in zip(candidates, outcomes) {
+            let subject = "\(candidate.address)"
             switch outcome {
             case .success(let span):
                 reporter.report(
@@ -71,17 +71,18 @@ struct PeerCheck: Sendable {
         guard let first = firstPipe.opening else {
             reporter.report(
                 Finding(
-                    "peer.connect", Self.subject, .fail, "none of \(places.count) addresses can be reached",
+                    "peer.connect", Self.subject, .fail,
+                    "none of \(candidates.count) addresses can be reached",
                     advice: "follow the advice for the first one"))
             return nil
         }
-        let place = places[first.index]
+        let candidate = candidates[first.index]
         reporter.report(
-            Finding("peer.connect", Self.subject, .pass, "\(place.address) was reached first"))
+            Finding("peer.connect", Self.subject, .pass, "\(candidate.address) was reached first"))
         var path = try await LinkCheck(
-            events: first.events, pings: plan.pings, place.runner.transport.scheme, place.address
+            events: first.events, pings: plan.pings, candidate.runner.transport.scheme, candidate.address
         ).report(to: reporter)
-        if let identity = place.announced?.identity, identity != path?.identity {
+        if let identity = candidate.announced?.identity, identity != path?.identity {
             path?.announcedFalsely = identity
         }
         return path
@@ -96,7 +97,7 @@ struct PeerCheck: Sendable {
 
     // MARK: Finding the addresses
 
-    private func places(_ reporter: FindingReporter) async throws -> [Place] {
+    private func candidates(_ reporter: FindingReporter) async throws -> [Candidate] {
         switch choice {
         case .address(let address):
             guard let runner = runners.first(where: { $0.transport.scheme == address.scheme }) else {
@@ -107,23 +108,23 @@ struct PeerCheck: Sendable {
                         advice: "name its transport: --transport \(address.scheme)"))
                 return []
             }
-            return await places(behind: address, announced: nil, by: runner, reporter)
+            return await candidates(behind: address, announced: nil, by: runner, reporter)
         case .code: return []
         case .named(let text):
             guard let sightings = try await find(text, reporter) else { return [] }
-            var places: [Place] = []
+            var candidates: [Candidate] = []
             for (runner, sighting) in sightings {
-                places += await self.places(
+                candidates += await self.candidates(
                     behind: sighting.address, announced: sighting.advertisement, by: runner, reporter)
             }
-            return places
+            return candidates
         }
     }
 
-    private func places(
+    private func candidates(
         behind address: TransportAddress, announced: Advertisement?, by runner: TransportRunner,
         _ reporter: FindingReporter
-    ) async -> [Place] {
+    ) async -> [Candidate] {
         reporter.showProgress("peer.resolve \(address)")
         do {
             let all = try await runner.places(behind: address, within: Self.dialTimeout)
@@ -133,7 +134,7 @@ struct PeerCheck: Sendable {
             }
             let list = all.map(\.value).joined(separator: ", ")
             reporter.report(Finding("peer.resolve", "\(address)", .pass, list))
-            return all.map { Place(runner: runner, address: $0, announced: announced) }
+            return all.map { Candidate(runner: runner, address: $0, announced: announced) }
         } catch let error as NighError {
             reporter.report(Finding("peer.resolve", "\(address)", failed: error))
         } catch {
@@ -211,14 +212,16 @@ struct PeerCheck: Sendable {
     // MARK: Connecting
 
     /// Dials all addresses at once, and probes the link over the first pipe that opens.
-    private func dial(_ places: [Place], _ firstPipe: FirstPipe) async -> [Result<Moment.Span, NighError>] {
+    private func dial(
+        _ candidates: [Candidate], _ firstPipe: FirstPipe
+    ) async -> [Result<Moment.Span, NighError>] {
         let outcomes = await withTaskGroup { group in
-            for (index, place) in places.enumerated() {
+            for (index, candidate) in candidates.enumerated() {
                 group.addTask {
-                    let runner = place.runner
-                    let outcome = await runner.dial(place.address, timeout: Self.dialTimeout) { pipe in
+                    let runner = candidate.runner
+                    let outcome = await runner.dial(candidate.address, timeout: Self.dialTimeout) { pipe in
                         firstPipe.opened(
-                            pipe, index, over: runner.transport, expected: place.expected,
+                            pipe, index, over: runner.transport, expected: candidate.expected,
                             on: runner.loop)
                     }
                     return (index, outcome)
@@ -226,7 +229,7 @@ struct PeerCheck: Sendable {
             }
             return await group.reduce(into: [Int: Result<Moment.Span, NighError>]()) { $0[$1.0] = $1.1 }
         }
-        return places.indices.map { outcomes[$0] ?? .failure(NighError(.connecting, .cancelled)) }
+        return candidates.indices.map { outcomes[$0] ?? .failure(NighError(.connecting, .cancelled)) }
     }
 
     /// The first pipe that opened, and the probe that runs over it. Pipes open on several loops.

@@ -1,7 +1,7 @@
 import Glibc
 import NighLoop
 
-/// Checks what every transport needs: the event loop, and the limits that the system sets for this user.
+/// Checks the needs of every transport: the event loop, and the limits that the system sets for this user.
 enum SystemCheck {
     /// Checks whether an event loop can be made.
     static func loop() -> Finding {

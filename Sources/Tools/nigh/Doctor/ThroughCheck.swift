@@ -4,8 +4,8 @@ import NighLoop
 import NighRelays
 import SessionArguments
 
-/// Asks a peer that is connected to the wanted one, and finds out why there is no direct way to that: what the two have
-/// in common, which of its addresses answer, and whether the other peer carries a connection.
+/// Asks a peer that is connected to the wanted one, and finds out why there is no direct way to that: which transports
+/// the two have in common, which of its addresses answer, and whether the other peer carries a connection.
 ///
 /// It joins the mesh of that peer for a few seconds, so the programs there see it.
 struct ThroughCheck: Sendable {
@@ -22,7 +22,7 @@ struct ThroughCheck: Sendable {
     private static let pause = Duration.milliseconds(50)
     private static let advice = "start `nigh doctor` on the other devices, too"
 
-    /// Reports what the other peer knows of the wanted one.
+    /// Reports the other peer's knowledge of the wanted one.
     func report(to reporter: FindingReporter, _ results: Results) async throws {
         reporter.showProgress("peer.through \(through)")
         var options = options
@@ -57,7 +57,7 @@ struct ThroughCheck: Sendable {
                 ))
         }
         let wanted = wanted
-        // Name and path come in one message, if the peer there tells of paths.
+        // Name and path come in one message, if the peer there reports paths.
         let reported = try await value(of: session) { session -> ReportedPeer? in
             guard case .named(let text) = wanted else { return nil }
             return PeerName(text).matching(session.peers(reportedBy: carrier)) {

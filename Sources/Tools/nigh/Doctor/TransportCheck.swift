@@ -2,8 +2,8 @@ import NighLoop
 import NighCore
 import NighWeb
 
-/// Checks one transport from the ground up: its own diagnosis, while it really listens and advertises, and what can be
-/// seen from outside.
+/// Checks one transport from the ground up: its own diagnosis, while it really listens and advertises, and its
+/// visibility from outside.
 struct TransportCheck: Sendable {
     let runner: TransportRunner
     /// Whether the user named the transport. If not, missing hardware is no failure.
@@ -18,7 +18,7 @@ struct TransportCheck: Sendable {
 
     /// Lines that only count activity. They are reported only if they are no pass.
     private static let unremarkable: Set = ["pipes", "devices", "peers", "services-seen", "guests"]
-    /// Lines about what a search for peers has seen, which are there once a transport has searched.
+    /// The diagnosis lines that a transport has only after a search for peers.
     private static let ofSearch: Set = ["services-seen", "announcements"]
     /// Lines about hardware that a machine may lack.
     private static let hardware: Set = ["kernel", "adapter"]
@@ -59,7 +59,7 @@ struct TransportCheck: Sendable {
         return await runner.condition(within: .zero) == .up
     }
 
-    /// Reports what was wrong with what a search for peers has seen.
+    /// Reports faulty announcements that a search for peers has seen.
     func reportSearch(to reporter: FindingReporter) async {
         for line in await runner.diagnose() where Self.ofSearch.contains(line.id) && line.verdict != .pass {
             reporter.report(Finding(line, of: scheme))
@@ -101,7 +101,7 @@ struct TransportCheck: Sendable {
         address.value.split(separator: ":").last.flatMap { UInt16($0) }
     }
 
-    /// Dials this machine's own addresses: what cannot be reached from here cannot be reached from anywhere.
+    /// Dials this machine's own addresses: an address that does not answer here does not answer anywhere.
     private func reach(_ addresses: [TransportAddress], _ port: UInt16) async -> Finding {
         let (id, subject) = ("tcp.reach", "connections to itself")
         let some = addresses.prefix(8)

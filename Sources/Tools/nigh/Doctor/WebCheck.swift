@@ -47,7 +47,7 @@ enum WebCheck {
             && answer == wanted
     }
 
-    /// Looks for signs that an access point keeps its clients apart: this machine is on Wi-Fi, and has heard of nobody
+    /// Looks for signs that an access point keeps its clients apart: this machine is on Wi-Fi, and has seen nobody
     /// there but the router. Nil if it is not on Wi-Fi.
     static func isolation() -> Finding? {
         isolation(

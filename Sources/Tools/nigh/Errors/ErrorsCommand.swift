@@ -31,7 +31,7 @@ struct ErrorsCommand: Subcommand {
     static let kind = Results.Kind("cause", plural: "causes")
     var kinds: [Results.Kind] { [Self.kind] }
 
-    func run(_ results: Results, _ interruption: Interruption) async throws -> ExitStatus {
+    func run(_ results: Results, _ stopRequest: StopRequest) async throws -> ExitStatus {
         for cause in Self.causes {
             results.report(
                 Self.kind,

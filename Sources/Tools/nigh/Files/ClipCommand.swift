@@ -5,7 +5,7 @@ import NighCore
 import NighFiles
 import SessionArguments
 
-/// `nigh clip`: sends the clipboard to another device, or fills it with what another device sends.
+/// `nigh clip`: sends the clipboard to another device, or fills it with the clipboard of another device.
 struct ClipCommand: Subcommand {
     let commandName = "clip"
     let output: OutputOptions
@@ -50,20 +50,20 @@ struct ClipCommand: Subcommand {
     /// The name of the clipboard as a file.
     private static let fileName = "clipboard.txt"
 
-    func run(_ results: Results, _ interruption: Interruption) async throws -> ExitStatus {
+    func run(_ results: Results, _ stopRequest: StopRequest) async throws -> ExitStatus {
         guard receives else {
             try Clipboard.replaceStandardInput(with: try Clipboard.read())
             let send = SendCommand(
                 output: output, session: session, words: [SendCommand.standardInput],
                 named: peer.map { [$0] } ?? [], name: Self.fileName, giveUp: patience)
-            return try await send.run(results, interruption)
+            return try await send.run(results, stopRequest)
         }
         let taken = try Taken()
         let options = ReceiveOptions(
             folder: taken.folder.path, file: nil, policy: .ask, source: nil, patience: patience,
             mostBytes: Clipboard.limit, isOnce: true, replaces: false, command: nil, notifies: false)
         let receive = ReceiveCommand(output: output, session: session, code: code, options: options)
-        let status = try await receive.run(results, interruption)
+        let status = try await receive.run(results, stopRequest)
         guard status == .success else { return status }
         try Clipboard.write(try taken.content())
         results.remark("the clipboard is filled")
@@ -71,7 +71,7 @@ struct ClipCommand: Subcommand {
     }
 }
 
-/// A folder for what is taken, which only this user can read. It goes with its last reference.
+/// A folder for received content, which only this user can read. It goes with its last reference.
 private final class Taken {
     let folder: OpenFolder
 

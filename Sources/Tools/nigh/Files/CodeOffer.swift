@@ -10,9 +10,9 @@ import ProgramSupport
 actor CodeOffer {
     /// The device to send to.
     enum Receiver: Sendable {
-        /// It has proven that its person knows the code, and is connected.
+        /// A connected device that has proven to know the code.
         case guest(Peer)
-        /// The person here has chosen it.
+        /// A device that the person here has chosen.
         case chosen(PeerChoice)
     }
 
@@ -40,11 +40,11 @@ actor CodeOffer {
     static let code = Results.Kind("code", plural: "codes")
     static let guess = Results.Kind("wrong_guess", plural: "wrong_guesses")
 
-    /// The time for which others that show a code are looked for, so that no two have the same number.
+    /// The time of the search for other sessions with a code, so that no two have the same number.
     private static let searchTime = Duration.milliseconds(400)
     /// The maximum number of devices that may be about to prove that they know the code.
     private static let mostVisitors = 4
-    /// The time within which a device that was let in has to prove that it knows the code.
+    /// The time limit for a device to prove that it knows the code, once it was let in.
     private static let proofTime = Moment.Span.seconds(15)
     /// The number of wrong guesses after which the command ends: nobody mistypes so often.
     static let mostWrongGuesses = 10
@@ -52,9 +52,9 @@ actor CodeOffer {
     private static let mostListed = 9
 
     /// The purposes for which others may come.
-    static func purposes(guests: Bool) -> [Purpose] { guests ? [.code, .fetch] : [.code] }
+    static func purposes(guests: Bool) -> [InvitationPurpose] { guests ? [.code, .fetch] : [.code] }
 
-    private var purposes: [Purpose] { Self.purposes(guests: session.options.admitsGuests) }
+    private var purposes: [InvitationPurpose] { Self.purposes(guests: session.options.admitsGuests) }
 
     /// - Parameter mayChoose: whether a person can choose a receiver at this terminal.
     init(_ session: CommandSession, _ results: Results, mayChoose: Bool) throws {
@@ -66,17 +66,17 @@ actor CodeOffer {
     /// Shows the first code.
     func begin() async throws {
         try? await Task.sleep(for: Self.searchTime)
-        let taken = Set(session.peers.values.compactMap(Purpose.codeNumber))
+        let taken = Set(session.peers.values.compactMap(InvitationPurpose.codeNumber))
         let short = (1...99).filter { !taken.contains($0) }
         number =
             (short.isEmpty ? OneTimeCode.numbers.filter { !taken.contains($0) } : short).randomElement() ?? 1
         await showNewCode()
-        session.session.update(info: Purpose.info(accepting: purposes, codeNumber: number))
+        session.session.update(info: InvitationPurpose.info(accepting: purposes, codeNumber: number))
         try input?.start { line in self.session.loop.execute { self.assumeIsolated { $0.typed(line) } } }
         showReceivers()
     }
 
-    /// Stops reading what is typed.
+    /// Stops reading the keyboard.
     nonisolated func end() { input?.stop() }
 
     private func showNewCode() async {
@@ -158,7 +158,7 @@ actor CodeOffer {
             return invitation.decline(because: "the code has been used; each code is for one transfer")
         }
         if invitation.peer.trust == .guest {
-            guard Purpose(context: invitation.context) == .fetch else {
+            guard InvitationPurpose(context: invitation.context) == .fetch else {
                 return invitation.decline(because: "files are offered here")
             }
             // It has scanned the code that the person here has shown, which is proof enough.
@@ -166,7 +166,7 @@ actor CodeOffer {
             endChoice()
             return invitation.accept()
         }
-        guard key != nil, Purpose(context: invitation.context) == .code,
+        guard key != nil, InvitationPurpose(context: invitation.context) == .code,
             visitors.count < Self.mostVisitors || visitors.contains(peer)
         else {
             return invitation.decline(because: "busy with another device", retryAfter: .seconds(1))
@@ -241,7 +241,7 @@ actor CodeOffer {
     private func showReceivers() {
         guard input != nil, number != nil, guest == nil, arrived == nil else { return }
         let receivers = session.peers.values.filter {
-            !$0.routes.isEmpty && Purpose.send.isAccepted(by: $0) == true
+            !$0.routes.isEmpty && InvitationPurpose.send.isAccepted(by: $0) == true
         }
         .sorted { ("\($0.name)", $0.id) < ("\($1.name)", $1.id) }.prefix(Self.mostListed)
         guard receivers.map(\.id) != listed.map(\.id) else { return }
@@ -264,7 +264,7 @@ actor CodeOffer {
         let peer = listed[place - 1]
         number = nil
         key = nil
-        session.session.update(info: Purpose.info(accepting: []))
+        session.session.update(info: InvitationPurpose.info(accepting: []))
         arrive(.chosen(.named("\(peer.id)")))
     }
 

@@ -43,7 +43,7 @@ final class FileQuestions: @unchecked Sendable {
         lock.withLock {
             answers[number] = nil
             guard queue.withdraw(number, at: LoopThread.now), shown == number else { return }
-            // What was typed on the line so far was meant for this question.
+            // The line typed so far was meant for this question.
             tcflush(STDIN_FILENO, TCIFLUSH)
             live.endQuestion(isAnswered: false)
             shown = nil
@@ -56,7 +56,7 @@ final class FileQuestions: @unchecked Sendable {
     /// Stops reading the input.
     func stop() { input.stop() }
 
-    /// Must be called with the lock held.
+    /// Shows the next question, if none is shown. Must be called with the lock held.
     private func show() {
         guard shown == nil, let next = queue.open else { return }
         live.showQuestion(next.text)

@@ -32,7 +32,7 @@ actor FileReceiver {
         let showsHashes: Bool
     }
 
-    /// What the summary reports.
+    /// The counts and failures for the summary.
     struct Outcome: Sendable {
         /// Files, without folders.
         var received = 0
@@ -83,7 +83,7 @@ actor FileReceiver {
 
     /// The maximum number of peers that send at once.
     static let mostSenders = 8
-    /// The most connected peers: those that send, as many that have not left yet, and one that takes the place of
+    /// The most connected peers: the senders, the same number that have not left yet, and one that takes the place of
     /// another.
     static let mostPeers = 2 * mostSenders + 1
     /// The time within which a connected peer has to begin to offer files, and within which it has to offer more or
@@ -103,7 +103,7 @@ actor FileReceiver {
         self.questions = questions
     }
 
-    /// Receives until it is interrupted, or has received what it waits for. Called once.
+    /// Receives until it is interrupted, or has received the expected files. Called once.
     func run() async -> Outcome {
         watch()
         await withCheckedContinuation { continuation in
@@ -128,7 +128,7 @@ actor FileReceiver {
         thread.execute { self.assumeIsolated { $0.handle(event) } }
     }
 
-    /// Passes on what a peer offers. Callable from any thread.
+    /// Passes on an offer of a peer. Callable from any thread.
     nonisolated func enqueue(_ offer: FileOffer) {
         thread.execute { self.assumeIsolated { $0.handle(offer) } }
     }

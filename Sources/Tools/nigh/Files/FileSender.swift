@@ -27,7 +27,7 @@ actor FileSender {
         /// The error that ended the transfer, if one did.
         var error: (any Error)?
         var peer: Peer?
-        /// What became of each file and folder, in the last conversation.
+        /// The result for each file and folder, in the last conversation.
         var results: [FileResult] = []
         /// How far the last conversation came.
         var progress: FileProgress?
@@ -49,11 +49,11 @@ actor FileSender {
     let files: FilesToSend
     let plan: Plan
     let results: Results
-    /// The place of this transfer's lines in the display.
-    let display: SendDisplay.Place
+    /// The lines of this transfer in the display.
+    let display: SendDisplay.TransferLines
     var target: Target
-    /// What is written down of this transfer for `nigh transfers`.
-    private let record: SendRecord?
+    /// The record of this transfer for `nigh transfers`; nil if none is kept.
+    private let record: SavedTransfer?
 
     var peer: Peer?
     private var transfer: FileTransfer?
@@ -62,7 +62,7 @@ actor FileSender {
     private var isInterrupted = false
     /// For how long nothing had moved when this side gave up.
     private var stuckFor: Moment.Span?
-    /// What happens to the link; nil while there is one.
+    /// The progress of finding a link; nil while there is one.
     var linkRemark: String? = "looking for it"
 
     var outcome = Outcome()
@@ -82,8 +82,8 @@ actor FileSender {
     private static let pauseAfterConversation = Moment.Span.milliseconds(250)
 
     init(
-        _ plan: Plan, _ files: FilesToSend, recordedIn record: SendRecord?, over session: CommandSession,
-        on thread: ThreadEventLoop, _ results: Results, display: SendDisplay.Place
+        _ plan: Plan, _ files: FilesToSend, recordedIn record: SavedTransfer?, over session: CommandSession,
+        on thread: ThreadEventLoop, _ results: Results, display: SendDisplay.TransferLines
     ) {
         self.plan = plan
         self.display = display
@@ -115,7 +115,7 @@ actor FileSender {
     }
 
     private var interruption: FileFailure {
-        // The receiver keeps nothing of what comes from a pipe.
+        // The receiver keeps no bytes of a pipe.
         guard files.canBeRepeated, outcome.stored > 0 else { return FileFailure("interrupted", .cancelled) }
         return FileFailure(
             "interrupted; \(ByteCount(outcome.stored)) were stored; if you send it again, it continues where it stopped",
@@ -172,7 +172,7 @@ actor FileSender {
         }
     }
 
-    /// Returns what a search for the receiver finds. It is cancelled by an interruption, and after `limit`.
+    /// Returns the result of a search for the receiver. It is cancelled by a stop request, and after `limit`.
     private func searching<Found: Sendable>(
         atMost limit: Duration? = nil, _ search: @escaping @Sendable () async throws -> Found
     ) async throws -> Found {
@@ -197,8 +197,8 @@ actor FileSender {
         if isInterrupted { throw CancellationError() }
     }
 
-    /// Offers the files in one conversation. Returns true if it is decided what becomes of each, and false if the
-    /// conversation ended before that.
+    /// Offers the files in one conversation. Returns true if each has a result, and false if the conversation ended
+    /// before that.
     private func converse(with peer: Peer) async throws -> Bool {
         outcome.conversations += 1
         if outcome.conversations == 1 { advancedAt = thread.now }
@@ -229,8 +229,8 @@ actor FileSender {
         }
     }
 
-    /// Returns whether it is decided what becomes of each file although there was an error. Throws the reason for which
-    /// all of them ended.
+    /// Returns whether each file has a result although there was an error. Throws the reason for which all of them
+    /// ended.
     private func isDecided(_ error: NighError, by peer: Peer) throws -> Bool {
         switch error.cause {
         case .unsupported:
@@ -351,9 +351,9 @@ final class FilesToSend: @unchecked Sendable {
     let items: [FileItem]
     /// The paths that the user named.
     let paths: [String]
-    /// What is not sent.
+    /// Files and folders that are not sent, with the reasons.
     let skipped: [SourceTree.Skipped]
-    /// What a person calls them.
+    /// The name of the files for a person.
     let label: String
 
     /// - Parameter label: nil for the names of the files, or their number.

@@ -7,7 +7,7 @@ import SessionArguments
 
 /// The files that a peer sends to this command. Confined to the `FileReceiver`, hence `@unchecked Sendable`.
 final class IncomingTransfer: @unchecked Sendable {
-    /// Unique in the program.
+    /// A number that is unique in the program.
     let number: Int
     var peer: Peer
     /// When the peer was accepted or, once it is connected, when it connected.
@@ -36,7 +36,7 @@ final class IncomingTransfer: @unchecked Sendable {
         reportedAt = now
     }
 
-    /// Whether it is decided what becomes of the transfer, although it may not have ended.
+    /// Whether the transfer has its result, although it may not have ended.
     var isEnding: Bool {
         guard let progress = offer?.transfer.progress else { return false }
         return progress.state == .ended || progress.isDecided
@@ -159,7 +159,7 @@ extension FileReceiver {
         return "\(durationText(duration(of: incoming)))\(speed)"
     }
 
-    /// Reports a transfer in which it was decided what becomes of each file.
+    /// Reports a transfer in which each file has its result.
     func reportEnd(_ incoming: IncomingTransfer) {
         guard let offer = incoming.offer, let progress = incoming.progress else { return }
         let failed = progress.itemsFailed > 0 ? "; \(progress.itemsFailed) did not arrive" : ""
@@ -188,7 +188,7 @@ extension FileReceiver {
             stored: incoming.progress?.done ?? 0, incoming)
     }
 
-    /// The path of what stays of a transfer; nil if nothing does.
+    /// The path of the part of a transfer that stays; nil if nothing does.
     private func remains(of incoming: IncomingTransfer) -> String? {
         let folder: ReceivingFolder
         switch plan.destination {
@@ -221,7 +221,7 @@ extension FileReceiver {
             ], lines: [])
     }
 
-    /// Reports what happened to the link to a sender.
+    /// Reports a change of the link to a sender.
     func reportLink(_ state: String, _ incoming: IncomingTransfer, _ error: NighError?) {
         incoming.linkRemark = state == "lost" ? "the link is lost; looking for another" : nil
         if results.isText {

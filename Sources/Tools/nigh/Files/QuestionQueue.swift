@@ -4,7 +4,7 @@ import NighCore
 struct QuestionQueue {
     /// A question about one file.
     struct Question: Equatable {
-        /// Unique in the program.
+        /// A number that is unique in the program.
         let number: Int
         let text: String
         /// Whether it is about a file of a paired device. Those come before the others.

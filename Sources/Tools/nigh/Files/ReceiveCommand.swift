@@ -8,7 +8,7 @@ import NighFiles
 import NighMemory
 import Terminal
 
-/// Whose files are accepted.
+/// The senders whose files are accepted.
 enum AcceptPolicy: String, CaseIterable, Sendable {
     /// The person at the terminal decides about each file.
     case ask
@@ -64,7 +64,7 @@ struct ReceiveCommand: Subcommand {
         return command
     }
 
-    func run(_ results: Results, _ interruption: Interruption) async throws -> ExitStatus {
+    func run(_ results: Results, _ stopRequest: StopRequest) async throws -> ExitStatus {
         let isToOutput = options.file == ReceiveOptions.standardOutput
         guard !isToOutput || results.isText else {
             throw UsageError(
@@ -111,7 +111,7 @@ struct ReceiveCommand: Subcommand {
                 visit?.handle(event)
             },
             onMessage: { _, origin in receiver.refuseMessages(of: origin.peer) })
-        interruption.onRequest { receiver.interrupt() }
+        stopRequest.onRequest { receiver.interrupt() }
         let visiting = visit.map { visit in
             Task {
                 do {
@@ -122,7 +122,7 @@ struct ReceiveCommand: Subcommand {
                 }
             }
         }
-        let unusable = session.stopIfUnusable(interruption)
+        let unusable = session.stopIfUnusable(stopRequest)
         let outcome = await receiver.run()
         visiting?.cancel()
         unusable.cancel()
@@ -135,7 +135,7 @@ struct ReceiveCommand: Subcommand {
         return report(outcome, results)
     }
 
-    /// Guests are not asked about: they have scanned the code that is shown here.
+    /// The policy without `--accept`. Guests are not asked about: they have scanned the code that is shown here.
     private var usualPolicy: AcceptPolicy {
         session.admitsGuests && !isTerminal(STDIN_FILENO) ? .paired : .ask
     }

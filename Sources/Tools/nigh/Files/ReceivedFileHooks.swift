@@ -2,8 +2,8 @@ import Glibc
 import NighCore
 import NighMemory
 
-/// Runs what the user wants to happen when a file has arrived: a command, a notice on the desktop. One after the other,
-/// on a thread of its own.
+/// Runs the user's actions for a file that has arrived: a command, a notice on the desktop. One after the other, on a
+/// thread of its own.
 ///
 /// `@unchecked Sendable`: no property changes after the initialisation, and the queue belongs to its thread.
 final class ReceivedFileHooks: @unchecked Sendable {

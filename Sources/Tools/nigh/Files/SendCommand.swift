@@ -8,8 +8,8 @@ import NighMemory
 import SessionArguments
 import Terminal
 
-/// `nigh send`: sends files and folders to devices that run `nigh receive`, or to the one on which a person types the
-/// code that it shows.
+/// `nigh send`: sends files and folders to devices that run `nigh receive`, or to the device on which a person types
+/// the shown code.
 struct SendCommand: Subcommand {
     let commandName = "send"
     var output: OutputOptions
@@ -84,7 +84,7 @@ struct SendCommand: Subcommand {
 
     var kinds: [Results.Kind] { [FileSender.file] }
 
-    func run(_ results: Results, _ interruption: Interruption) async throws -> ExitStatus {
+    func run(_ results: Results, _ stopRequest: StopRequest) async throws -> ExitStatus {
         if let name, name.isEmpty || name.utf8.count > Self.longestName || name.utf8.contains(0) {
             throw UsageError("--as: a name has 1 to \(Self.longestName) bytes")
         }
@@ -128,8 +128,8 @@ struct SendCommand: Subcommand {
             for sender in senders { sender.enqueue(event) }
             offer?.handle(event)
         })
-        interruption.onRequest { for sender in senders { sender.interrupt() } }
-        let unusable = showsCode ? session.stopIfUnusable(interruption) : nil
+        stopRequest.onRequest { for sender in senders { sender.interrupt() } }
+        let unusable = showsCode ? session.stopIfUnusable(stopRequest) : nil
         try await offer?.begin()
         let outcomes = await withTaskGroup { group in
             for (index, sender) in senders.enumerated() { group.addTask { (index, await sender.deliver()) } }
@@ -153,18 +153,18 @@ struct SendCommand: Subcommand {
         of files: [FilesToSend], to peers: [PeerChoice], _ offer: CodeOffer?, over session: CommandSession,
         _ results: Results
     ) -> [FileSender] {
-        let places = SendDisplay(results.live, transfers: files.count).places
+        let lines = SendDisplay(results.live, transfers: files.count).transfers
         return files.indices.map { index in
             let target: FileSender.Target =
                 if let offer { .offer(offer) } else { .peer(called(peers[index])) }
-            var record: SendRecord?
+            var record: SavedTransfer?
             // A code cannot be used again, so there is nothing that could be continued later.
             if !peers.isEmpty, files[index].canBeRepeated, files[index].paths != [Self.standardInput] {
-                record = SendRecord(of: self, to: peers[index], files[index])
+                record = SavedTransfer(of: self, to: peers[index], files[index])
             }
             return FileSender(
                 FileSender.Plan(target: target, giveUp: giveUp, identity: identity), files[index],
-                recordedIn: record, over: session, on: ThreadEventLoop(), results, display: places[index])
+                recordedIn: record, over: session, on: ThreadEventLoop(), results, display: lines[index])
         }
     }
 
@@ -182,11 +182,11 @@ struct SendCommand: Subcommand {
     }
 }
 
-/// The meaning of the operands of `nigh send`: who gets which files.
+/// The meaning of the operands of `nigh send`: which peer gets which files.
 struct SendOrder {
-    /// Empty if nobody is named: then a code is shown.
+    /// The peers to send to; empty if none is named, and then a code is shown.
     let peers: [PeerChoice]
-    /// Only `-` if the standard input is sent.
+    /// The files and folders to send; only `-` for the standard input.
     let paths: [String]
     /// A sentence about how the first operand was understood; nil if that is clear.
     private(set) var remark: String?

@@ -5,7 +5,7 @@ import NighCore
 /// Callable from any thread. `@unchecked Sendable`: the lock guards all mutable state.
 final class SendDisplay: @unchecked Sendable {
     /// The lines of one transfer.
-    struct Place: Sendable {
+    struct TransferLines: Sendable {
         fileprivate let display: SendDisplay
         fileprivate let index: Int
 
@@ -26,8 +26,8 @@ final class SendDisplay: @unchecked Sendable {
         lines = Array(repeating: [], count: count)
     }
 
-    /// The places, one for each transfer.
-    var places: [Place] { lines.indices.map { Place(display: self, index: $0) } }
+    /// The lines of each transfer, in order.
+    var transfers: [TransferLines] { lines.indices.map { TransferLines(display: self, index: $0) } }
 
     private func show(_ lines: [Line], at index: Int) {
         guard live.isVisible else { return }

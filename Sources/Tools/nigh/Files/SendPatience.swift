@@ -5,9 +5,10 @@ import NighFiles
 struct SendPatience {
     /// How long nothing may move before the other side has accepted, or while there is no link to it.
     let untilAccepted: Moment.Span
-    /// The same from then on. A slow disk at the other side may take minutes for what it has been sent.
+    /// How long nothing may move from then on. A slow disk at the other side may take minutes for the bytes that it has
+    /// been sent.
     let onceAccepted: Moment.Span
-    /// Whether all files can be read more than once. What comes from a pipe comes whenever its writer likes.
+    /// Whether all files can be read more than once. The bytes of a pipe come whenever its writer likes.
     let canBeRepeated: Bool
     /// When something last moved.
     private var movedAt: Moment

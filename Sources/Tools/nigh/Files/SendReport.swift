@@ -70,7 +70,7 @@ struct SendReport {
         }
     }
 
-    /// The failure of a transfer in which it was decided what becomes of each file.
+    /// The failure of a transfer in which each file has its result.
     private func failure(_ failed: [FileResult], of outcome: FileSender.Outcome) -> FileFailure {
         guard outcome.results.count > 1 else { return FileFailure(reason(failed[0])) }
         return FileFailure("\(failed.count) of \(outcome.results.count) files and folders did not arrive")

@@ -1,12 +1,12 @@
 import NighCore
 
-/// Who may send to `nigh receive`: whether there is a place for one more sender, and who loses a place to it. A value,
-/// without I/O.
+/// The places for senders to `nigh receive`: whether one is free, and which sender loses its place to another one. A
+/// value, without I/O.
 struct SenderPlaces {
     /// A sender that has a place.
     struct Holder: Equatable {
         let peer: PeerID
-        /// Grows with each place that is given.
+        /// A number that grows with each place that is given.
         let number: Int
         let isPaired: Bool
         /// Whether its files were accepted.

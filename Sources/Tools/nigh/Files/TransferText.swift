@@ -5,7 +5,7 @@ import Terminal
 
 /// Formats how far a transfer is.
 enum TransferText {
-    /// The lines that a person sees: how far all is, and what is on its way.
+    /// The lines that a person sees: the progress of all files, and those on their way.
     static func lines(_ label: String, _ progress: FileProgress, remark: String?) -> [Line] {
         let line = line(label, progress, remark: remark ?? progress.state.pause.map { "paused: \($0)" })
         guard progress.itemCount > 1, let current = progress.current else { return [line] }
@@ -55,13 +55,13 @@ enum TransferText {
         return words.joined(separator: " and ")
     }
 
-    /// What was offered, in a few words: the name of a single file, else how many files and folders.
+    /// Returns a few words for an offer: the name of a single file, else how many files and folders.
     static func label(_ items: [FileItem], name: String? = nil) -> String {
         guard items.count == 1, let only = items.first else { return count(items) }
         return name ?? (only.kind == .folder ? "\(only.path)/" : only.path)
     }
 
-    /// The names of what was offered by itself, with "/" behind those of folders. A folder need not be an item.
+    /// The names of the items offered by themselves, with "/" behind those of folders. A folder need not be an item.
     static func names(_ items: [FileItem]) -> [String] {
         var seen: Set<String> = []
         return items.compactMap { item in
@@ -72,8 +72,8 @@ enum TransferText {
         }
     }
 
-    /// The question whether to accept what `sender` offers. What the sender has chosen stands behind words that it
-    /// cannot choose, and its name before those of its files.
+    /// The question whether to accept the offer of `sender`. Text that the sender has chosen stands behind words that
+    /// it cannot choose, and its name before those of its files.
     static func question(_ items: [FileItem], size: Int?, from sender: String) -> String {
         let size = size.map { ByteCount($0).description } ?? "of unknown size"
         let names = (items.count == 1 ? [label(items)] : names(items)).map { quoted($0) }
@@ -85,8 +85,8 @@ enum TransferText {
     /// The most names in a question.
     private static let mostNames = 3
 
-    /// A name or path that a peer may have chosen, in quotes that it cannot contain, without what a terminal does not
-    /// show, and short enough to see its end.
+    /// A peer's name or path in quotes that it cannot contain, without invisible characters, and short enough to see
+    /// its end.
     static func quoted(_ name: String) -> String {
         let plain = name.unicodeScalars.map { $0.isInvisible || $0 == "\"" ? "_" : String($0) }.joined()
         return "\"\(CellText(plain).fitting(longestName).string)\""

@@ -10,7 +10,7 @@ import SessionArguments
 /// `nigh transfers`: lists the transfers that are unfinished, continues those that this user has begun, and removes
 /// them.
 struct TransfersCommand: Subcommand {
-    /// What the command does with the transfers.
+    /// An action on the transfers.
     enum Action: Sendable {
         case list
         case resume(String, PluginChoice)
@@ -71,11 +71,11 @@ struct TransfersCommand: Subcommand {
         }
     }
 
-    func run(_ results: Results, _ interruption: Interruption) async throws -> ExitStatus {
+    func run(_ results: Results, _ stopRequest: StopRequest) async throws -> ExitStatus {
         switch action {
         case .list: show(try outgoing + incoming(), results)
         case .resume(let id, let plugins):
-            let content: SendRecord.Content
+            let content: SavedTransfer.Content
             let transfer = try choose(id, from: outgoing)
             switch transfer.origin {
             case .outgoing(let recorded): content = recorded
@@ -91,11 +91,11 @@ struct TransfersCommand: Subcommand {
             send.session.plugins = plugins
             send.identity = content.peer
             send.record = transfer.id
-            return try await send.run(results, interruption)
+            return try await send.run(results, stopRequest)
         case .remove(let id):
             let transfer = try choose(id, from: outgoing + incoming())
             switch transfer.origin {
-            case .outgoing, .refused: try SendRecord.remove(transfer.id)
+            case .outgoing, .refused: try SavedTransfer.remove(transfer.id)
             case .incoming(let place, let left): try place.remove(left)
             }
             let names = transfer.names.isEmpty ? transfer.id : transfer.names.joined(separator: ", ")
@@ -108,7 +108,7 @@ struct TransfersCommand: Subcommand {
 
     struct Unfinished {
         fileprivate enum Origin {
-            case outgoing(SendRecord.Content)
+            case outgoing(SavedTransfer.Content)
             /// A record that others could have written.
             case refused(NighError)
             case incoming(ReceivingFolder, UnfinishedTransfer)
@@ -121,9 +121,9 @@ struct TransfersCommand: Subcommand {
         let names: [String]
         let done: Int
         let size: Int?
-        /// The number of files that are whole here; nil for what is sent.
+        /// The number of files that are whole here; nil for a transfer that this side sends.
         let wholeFiles: Int?
-        /// In seconds since 1970.
+        /// The time of the last change, in seconds since 1970.
         let changed: Int
 
         private var isOutgoing: Bool { if case .incoming = origin { false } else { true } }
@@ -168,7 +168,7 @@ struct TransfersCommand: Subcommand {
     }
 
     private var outgoing: [Unfinished] {
-        SendRecord.all().map { id, content in
+        SavedTransfer.all().map { id, content in
             switch content {
             case .success(let content):
                 Unfinished(
@@ -188,7 +188,7 @@ struct TransfersCommand: Subcommand {
         let known = try? TrustStore.standard().peers
         return try place.unfinished().map { left in
             Unfinished(
-                id: SendRecord.id(of: Self.realPath(left.path)), origin: .incoming(place, left),
+                id: SavedTransfer.id(of: Self.realPath(left.path)), origin: .incoming(place, left),
                 peer: left.sender,
                 peerName: known?.first { $0.id == left.sender }?.name.description, names: [left.name],
                 done: left.partialBytes, size: nil, wholeFiles: left.keptFiles,

@@ -46,7 +46,7 @@ struct ConnectCommand: Subcommand {
             output: output, session: session, peer: peer, port: port, wait: wait, grace: grace)
     }
 
-    func run(_ results: Results, _ interruption: Interruption) async throws -> ExitStatus {
+    func run(_ results: Results, _ stopRequest: StopRequest) async throws -> ExitStatus {
         let session = try CommandSession(self.session, role: .client, results: results) {
             $0.timings.grace = grace
             // The last bytes of the connection.
@@ -55,7 +55,7 @@ struct ConnectCommand: Subcommand {
         session.start()
         let isConnected = Atomic(false)
         do {
-            try await interruption.cancelling { [self] in
+            try await stopRequest.cancelling { [self] in
                 let peer = try await session.connect(to: peer, for: .forward, .init(timeLimit: wait))
                 let opened = try await open(at: peer, session)
                 if let remark = Forwarding.remark(ofTheirs: opened.grace, ours: grace, label: "\(peer.name)")
@@ -67,7 +67,7 @@ struct ConnectCommand: Subcommand {
             }
         } catch {
             await session.close()
-            guard interruption.isRequested else { throw error }
+            guard stopRequest.isRequested else { throw error }
             // ssh ends its ProxyCommand in this way, and its user should see nothing of that.
             if isConnected.load(ordering: .relaxed) { return .failed }
             throw CancellationError()

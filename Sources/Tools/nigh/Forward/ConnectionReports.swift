@@ -5,7 +5,7 @@ import NighForwarding
 /// Reports the connections of `nigh forward` and `nigh expose`. With `--json`, which keeps all items up to the end, it
 /// leaves out those beyond the first thousand.
 ///
-/// `@unchecked Sendable`: confined to the session's loop, but for what does not change.
+/// `@unchecked Sendable`: confined to the session's loop, but for constants.
 final class ConnectionReports: @unchecked Sendable {
     static let listening = Results.Kind("listening", plural: "listening")
     static let connection = Results.Kind("connection", plural: "connections")
@@ -39,7 +39,7 @@ struct CarriedBytes: CustomStringConvertible {
 
     var description: String { "\(ByteCount(sent)) sent, \(ByteCount(received)) received" }
 
-    /// The words about the end of a connection to a port, after those that say whose connection it was.
+    /// The words about the end of a connection to a port, after the name of the peer.
     func endOfConnection(to port: UInt16, _ error: NighError?) -> String {
         "no longer connected to port \(port): \(self)" + (error.map { " (\($0.cause))" } ?? "")
     }

@@ -39,7 +39,7 @@ struct ExposeCommand: Subcommand {
 
     var kinds: [Results.Kind] { [ConnectionReports.listening, ConnectionReports.connection] }
 
-    func run(_ results: Results, _ interruption: Interruption) async throws -> ExitStatus {
+    func run(_ results: Results, _ stopRequest: StopRequest) async throws -> ExitStatus {
         let dialler = LoopbackDialler()
         let exposed = ExposedPorts(ForwardingPolicy(ports: Set(ports), peers: peers), dialling: dialler)
         let session = try CommandSession(
@@ -66,7 +66,7 @@ struct ExposeCommand: Subcommand {
             default: break
             }
         })
-        let unusable = await session.waitForEnd(interruption)
+        let unusable = await session.waitForEnd(stopRequest)
         let counts = await session.onLoop { _ in exposed.counts }
         await session.close()
         if let unusable { throw unusable }

@@ -39,7 +39,7 @@ struct ForwardCommand: Subcommand {
 
     var kinds: [Results.Kind] { [ConnectionReports.listening, ConnectionReports.connection] }
 
-    func run(_ results: Results, _ interruption: Interruption) async throws -> ExitStatus {
+    func run(_ results: Results, _ stopRequest: StopRequest) async throws -> ExitStatus {
         let session = try CommandSession(self.session, role: .client, results: results) {
             $0.timings.grace = grace
         }
@@ -51,16 +51,16 @@ struct ForwardCommand: Subcommand {
             try await session.onLoop { [mappings] _ in
                 Result { try mappings.forEach { try forwarder.listen($0) } }
             }.get()
-            let first = try await interruption.cancelling { [peer, wait] in
+            let first = try await stopRequest.cancelling { [peer, wait] in
                 try await session.connect(to: peer, for: .forward, .init(timeLimit: wait))
             }
             calls = await forwarder.keepConnected(to: first, calledAs: peer)
         } catch {
             _ = await session.onLoop { _ in forwarder.end() }
             await session.close()
-            throw interruption.isRequested ? CancellationError() : error
+            throw stopRequest.isRequested ? CancellationError() : error
         }
-        let unusable = await session.waitForEnd(interruption)
+        let unusable = await session.waitForEnd(stopRequest)
         calls.cancel()
         let counts = await session.onLoop { _ in forwarder.end() }
         await session.close()

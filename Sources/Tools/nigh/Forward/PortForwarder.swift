@@ -5,7 +5,7 @@ import NighLoop
 
 /// The listening ports of one `nigh forward`, and the conversation to which their connections go.
 ///
-/// `@unchecked Sendable`: confined to the session's loop, but for what does not change.
+/// `@unchecked Sendable`: confined to the session's loop, but for constants.
 final class PortForwarder: @unchecked Sendable {
     private let commandSession: CommandSession
     private let client: ForwardingClient
@@ -149,7 +149,7 @@ final class PortForwarder: @unchecked Sendable {
         results.remark(text)
     }
 
-    /// Stops listening and ends all connections. Returns what has passed. Loop only.
+    /// Stops listening and ends all connections. Returns the counts. Loop only.
     func end() -> ForwardingCounts {
         isOver = true
         for (listener, _) in listeners { listener.close() }

@@ -20,7 +20,7 @@ enum GuestCode {
         ]
     }
 
-    /// The code in a terminal of this width, what to do with it, and what it costs.
+    /// The code in a terminal of this width, with instructions and a warning.
     static func lines(
         for invitation: GuestInvitation, isRenewed: Bool, width: Int = TerminalWidth.forHelp
     ) -> [Line] {

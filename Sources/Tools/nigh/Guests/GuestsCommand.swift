@@ -73,7 +73,7 @@ struct GuestsCommand: Subcommand {
         }
     }
 
-    func run(_ results: Results, _ interruption: Interruption) async throws -> ExitStatus {
+    func run(_ results: Results, _ stopRequest: StopRequest) async throws -> ExitStatus {
         switch action {
         case .list: list(results)
         case .invite: try invite(results)

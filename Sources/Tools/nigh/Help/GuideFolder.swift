@@ -5,11 +5,11 @@ import NighFiles
 struct GuideFolder {
     /// A guide: a Markdown file.
     struct Guide {
-        /// What the user types.
+        /// The name that the user types.
         let name: String
-        /// Its first heading.
+        /// The guide's first heading.
         let title: String
-        /// Its path below the folder.
+        /// The guide's path below the folder.
         fileprivate let path: String
 
         /// The page that `make docs` makes of it, below the site's folder.

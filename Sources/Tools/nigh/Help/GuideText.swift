@@ -1,7 +1,7 @@
 import Arguments
 
-/// Turns the Markdown of a guide into lines for a terminal. It knows what the guides use: headings, paragraphs, lists,
-/// tables, code, links and pictures.
+/// Turns the Markdown of a guide into lines for a terminal. It knows the elements that the guides use: headings,
+/// paragraphs, lists, tables, code, links and pictures.
 struct GuideText {
     private static let codeIndent = "    "
 
@@ -9,7 +9,7 @@ struct GuideText {
     private var lines: [Line] = []
     /// The lines of the paragraph. A link may begin in one and end in the next.
     private var paragraph: [Substring] = []
-    /// What stands before the first line of the paragraph, such as the dash of a list.
+    /// The text before the first line of the paragraph, such as the dash of a list.
     private var bullet = ""
     private var columns: [Substring] = []
 

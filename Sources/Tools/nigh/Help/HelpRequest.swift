@@ -43,7 +43,7 @@ struct HelpRequest {
         }
     }
 
-    /// Shows what was asked for. Returns the exit status.
+    /// Shows the requested help. Returns the exit status.
     func run() -> Int32 {
         if case .unknown(let name) = subject { return failed(unknown(name), UsageError.status) }
         guard let folder else { return failed(Self.noGuides, 1) }

@@ -11,9 +11,9 @@ final class BenchHost: @unchecked Sendable {
     /// The measurements of one run.
     struct Run {
         let order: BenchOrder
-        /// What arrived here, measured by this side's clock.
+        /// The amount that arrived here, measured by this side's clock.
         var up: BenchCount?
-        /// What arrived at the guest, as the guest reports it.
+        /// The amount that arrived at the guest, as the guest reports it.
         var down: BenchCount?
 
         var isComplete: Bool {

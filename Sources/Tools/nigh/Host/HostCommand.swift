@@ -36,7 +36,7 @@ struct HostCommand: Subcommand {
         return HostCommand(output: output, session: session, isOnce: isOnce)
     }
 
-    func run(_ results: Results, _ interruption: Interruption) async throws -> ExitStatus {
+    func run(_ results: Results, _ stopRequest: StopRequest) async throws -> ExitStatus {
         let commandSession = try CommandSession(
             session, role: .server, accepting: [.ping, .bench, .join], results: results)
         let host = MeasurementHost(commandSession, isOnce: isOnce, results: results)
@@ -56,7 +56,7 @@ struct HostCommand: Subcommand {
                     )
             ])
         commandSession.start(onEvent: { host.handle($0) }, onMessage: { host.receive($0, $1) })
-        interruption.onRequest { host.finish() }
+        stopRequest.onRequest { host.finish() }
         let fault = await host.waitUntilDone()
         await commandSession.close()
         if let fault { throw fault }

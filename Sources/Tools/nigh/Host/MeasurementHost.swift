@@ -3,7 +3,7 @@ import Measuring
 import NighLoop
 import NighCore
 
-/// Accepts guests, answers their measurements, and reports what happens.
+/// Accepts guests, answers their measurements, and reports both.
 ///
 /// `@unchecked Sendable`: used on the session's loop only; `summarize` is called after the loop has ended.
 final class MeasurementHost: @unchecked Sendable {
@@ -14,7 +14,7 @@ final class MeasurementHost: @unchecked Sendable {
 
     private struct Guest {
         let peer: Peer
-        let purpose: Purpose
+        let purpose: InvitationPurpose
         let joinedAt: Moment
         var runs = 0
     }
@@ -28,11 +28,11 @@ final class MeasurementHost: @unchecked Sendable {
     private let commandSession: CommandSession
     private let isOnce: Bool
     private let results: Results
-    private var expected: [PeerID: Purpose] = [:]
+    private var expected: [PeerID: InvitationPurpose] = [:]
     private var guests: [PeerID: Guest] = [:]
     // Read for every message, so the runtime check for overlapping access is off.
     @exclusivity(unchecked) private var bench: (guest: PeerID, host: BenchHost)?
-    private var counts: [Purpose: Int] = [:]
+    private var counts: [InvitationPurpose: Int] = [:]
     private var runCount = 0
     private var itemsKept = 0
     private var itemsLeftOut = 0
@@ -118,7 +118,7 @@ final class MeasurementHost: @unchecked Sendable {
     }
 
     private func answer(_ invitation: Invitation) {
-        guard let purpose = Purpose(context: invitation.context) else { return }
+        guard let purpose = InvitationPurpose(context: invitation.context) else { return }
         if purpose == .bench, let busy = bench?.guest ?? expected.first(where: { $0.value == .bench })?.key,
             busy != invitation.peer.id
         {
@@ -155,7 +155,7 @@ final class MeasurementHost: @unchecked Sendable {
         bench = (peer.id, host)
     }
 
-    private static func words(for purpose: Purpose) -> String {
+    private static func words(for purpose: InvitationPurpose) -> String {
         purpose == .join ? "to see or to reach others" : "for \(purpose.counterpart)"
     }
 

@@ -7,7 +7,7 @@ import Terminal
 
 /// `nigh identity`: shows or changes the user's identity on this device.
 struct IdentityCommand: Subcommand {
-    /// What the command does with the identity.
+    /// An action on the identity.
     enum Action: Sendable {
         case show
         case rename(DisplayName)
@@ -65,7 +65,7 @@ struct IdentityCommand: Subcommand {
         "identity", Notation<IdentityFile>("FILE", candidates: .files) { IdentityFile(path: $0) },
         "an identity file other than your own")
 
-    func run(_ results: Results, _ interruption: Interruption) async throws -> ExitStatus {
+    func run(_ results: Results, _ stopRequest: StopRequest) async throws -> ExitStatus {
         let file = try file ?? IdentityFile()
         switch action {
         case .show: try show(file, results)
@@ -74,7 +74,7 @@ struct IdentityCommand: Subcommand {
             results.summarize(
                 [.init("name", .text(name.description))],
                 lines: ["Your name is now \(Line(name.description))."])
-        case .new(let isConfirmed): return try await renew(file, isConfirmed, results, interruption)
+        case .new(let isConfirmed): return try await renew(file, isConfirmed, results, stopRequest)
         case .export:
             let identity = try file.load(createIfMissing: false)
             let text = try identity.publicKeyPEM()
@@ -108,7 +108,7 @@ struct IdentityCommand: Subcommand {
     }
 
     private func renew(
-        _ file: IdentityFile, _ isConfirmed: Bool, _ results: Results, _ interruption: Interruption
+        _ file: IdentityFile, _ isConfirmed: Bool, _ results: Results, _ stopRequest: StopRequest
     ) async throws -> ExitStatus {
         if let old = try? file.load(createIfMissing: false) {
             let users = IdentityUsers(of: old.peerID, in: file)
@@ -122,7 +122,7 @@ struct IdentityCommand: Subcommand {
         if !isConfirmed {
             let answer = try await Question.isConfirmed(
                 "Your paired peers will not recognise you any more. Create a new identity?", results,
-                interruption)
+                stopRequest)
             guard let answer else { throw CancellationError() }
             guard answer else { throw NighError(.identity, .cancelled, advice: "--yes skips the question") }
         }

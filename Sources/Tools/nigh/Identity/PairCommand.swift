@@ -36,7 +36,7 @@ struct PairCommand: Subcommand {
         ]
     ) { PairCommand(output: $0, session: $1, peer: $3, timeout: $2) }
 
-    func run(_ results: Results, _ interruption: Interruption) async throws -> ExitStatus {
+    func run(_ results: Results, _ stopRequest: StopRequest) async throws -> ExitStatus {
         if case .ephemeral? = session.identity {
             throw UsageError("a temporary identity cannot be paired: leave --identity ephemeral out")
         }
@@ -48,7 +48,7 @@ struct PairCommand: Subcommand {
         }
         let pairing = PairingDialog(commandSession, results)
         do {
-            let partner = try await pairing.run(with: peer, within: timeout, interruption)
+            let partner = try await pairing.run(with: peer, within: timeout, stopRequest)
             let problem = Self.saveError(commandSession.session.trust)
             await commandSession.close()
             if let problem { throw problem }

@@ -24,11 +24,11 @@ final class PairingDialog: @unchecked Sendable {
     }
 
     /// Pairs with the peer that `choice` names, or with a peer that asks if `choice` is nil. Returns that peer.
-    func run(with choice: PeerChoice?, within timeout: Duration, _ interruption: Interruption) async throws
+    func run(with choice: PeerChoice?, within timeout: Duration, _ stopRequest: StopRequest) async throws
         -> Peer
     {
-        commandSession.start(onEvent: { [self] in handle($0, interruption) })
-        interruption.onRequest { [self] in
+        commandSession.start(onEvent: { [self] in handle($0, stopRequest) })
+        stopRequest.onRequest { [self] in
             commandSession.loop.execute { [self] in end(.failure(Interrupted())) }
         }
         if let choice {
@@ -77,7 +77,7 @@ final class PairingDialog: @unchecked Sendable {
             case .address(let address):
                 // The peer at an address is known only once there is a conversation.
                 let id = try await session.invite(
-                    at: address, context: Purpose.pair.context, timeout: timeout)
+                    at: address, context: InvitationPurpose.pair.context, timeout: timeout)
                 try await Self.ask(id, session)
             }
         }
@@ -100,9 +100,9 @@ final class PairingDialog: @unchecked Sendable {
         waiting = nil
     }
 
-    private func handle(_ event: SessionEvent, _ interruption: Interruption) {
+    private func handle(_ event: SessionEvent, _ stopRequest: StopRequest) {
         switch event {
-        case .pairingCode(let peer, let code): show(code, of: peer, interruption)
+        case .pairingCode(let peer, let code): show(code, of: peer, stopRequest)
         case .paired(let peer): end(.success(peer))
         case .pairingFailed(_, let cause):
             // No digits were shown yet: this side may ask again, or reports by itself why it does not.
@@ -114,7 +114,7 @@ final class PairingDialog: @unchecked Sendable {
         }
     }
 
-    private func show(_ code: PairingCode, of peer: Peer, _ interruption: Interruption) {
+    private func show(_ code: PairingCode, of peer: Peer, _ stopRequest: StopRequest) {
         isBusy = true
         // If this side asked a second time, neither pairing would go on.
         request?.cancel()
@@ -131,7 +131,7 @@ final class PairingDialog: @unchecked Sendable {
         question = Task { [commandSession, results] in
             do {
                 let agree = try await Question.isConfirmed(
-                    "Are they the same on both devices?", results, interruption)
+                    "Are they the same on both devices?", results, stopRequest)
                 guard let agree else { return }
                 commandSession.session.peer(peer.id).confirmPairing(digitsAgree: agree)
             } catch {

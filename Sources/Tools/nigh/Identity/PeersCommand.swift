@@ -6,7 +6,7 @@ import SessionArguments
 
 /// `nigh peers`: shows the peers that this user's programs know, and forgets them.
 struct PeersCommand: Subcommand {
-    /// What the command does with the known peers.
+    /// An action on the known peers.
     enum Action: Sendable {
         case show(onlyPaired: Bool)
         case unpair(String)
@@ -47,7 +47,7 @@ struct PeersCommand: Subcommand {
     static let kind = Results.Kind("peer", plural: "peers")
     var kinds: [Results.Kind] { if case .show = action { [Self.kind] } else { [] } }
 
-    func run(_ results: Results, _ interruption: Interruption) async throws -> ExitStatus {
+    func run(_ results: Results, _ stopRequest: StopRequest) async throws -> ExitStatus {
         let store = try TrustStore.standard()
         switch action {
         case .show(onlyPaired: false): show(store.peers, ifNone: "No peer is known yet.", results)

@@ -82,14 +82,14 @@ struct InjectCommand: Subcommand {
     static let replyKind = Results.Kind("reply", plural: "replies")
     var kinds: [Results.Kind] { [Self.listeningKind, Self.connectionKind, Self.replyKind] }
 
-    /// What the command has to show or to do next.
+    /// An event that the command has to show or to act on.
     private enum Occurrence: Sendable {
         case relay(Relay.Event)
         case typed(String)
         case interrupted
     }
 
-    func run(_ results: Results, _ interruption: Interruption) async throws -> ExitStatus {
+    func run(_ results: Results, _ stopRequest: StopRequest) async throws -> ExitStatus {
         let loop = try UVEventLoop.make()
         let registry = try plugins.registry(with: [listen.scheme, target.scheme], for: "--listen and --to")
         let listener = try registry.make(withoutDiscovery(listeningSpec))
@@ -99,13 +99,13 @@ struct InjectCommand: Subcommand {
             of: Occurrence.self, bufferingPolicy: .bufferingNewest(4_096))
         let relay = Relay(from: listener, through: dialler, to: target, on: loop) { source.yield(.relay($0)) }
         loop.execute { [service] in relay.start(service: service) }
-        interruption.onRequest { source.yield(.interrupted) }
+        stopRequest.onRequest { source.yield(.interrupted) }
         let typing = try TypedLines()
         try typing.start { line in if let line { source.yield(.typed(line)) } }
         defer { typing.stop() }
         var totals = RelayTotals()
         var failure: (any Error)?
-        // What has worked may work again.
+        // A transport that has listened may listen again.
         var hasListened = false
         for await occurrence in occurrences {
             switch occurrence {

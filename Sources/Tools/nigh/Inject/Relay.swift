@@ -6,11 +6,12 @@ import NighMemory
 /// interpret them: TLS passes through unchanged, and both ends still prove their keys to each other.
 ///
 /// If one side sends faster than the other accepts, nothing more is read from it: for each direction, at most one read
-/// and what the faults hold is in memory. All faults are on the side of the target, so that "out" is towards it.
+/// and the bytes that the faults delay are in memory. All faults are on the side of the target, so that "out" is
+/// towards it.
 ///
 /// Loop only. `@unchecked Sendable`, because timers and transports hold it.
 final class Relay: TransportEvents, @unchecked Sendable {
-    /// What happens in the relay, for the code that shows it.
+    /// An event of the relay, for the code that shows it.
     enum Event: Sendable {
         case listening([TransportAddress])
         case down(NighError)
@@ -27,7 +28,7 @@ final class Relay: TransportEvents, @unchecked Sendable {
         case rejected(from: String?)
     }
 
-    /// What has passed over one connection.
+    /// The traffic of one connection.
     struct Traffic: Hashable, Sendable {
         var bytesOut = 0
         var bytesIn = 0
@@ -54,7 +55,7 @@ final class Relay: TransportEvents, @unchecked Sendable {
     private var down: Set<ObjectIdentifier> = []
     private static let downDelay = Moment.Span.milliseconds(250)
 
-    /// Both transports belong to the relay from now on.
+    /// Creates a relay, which owns both transports from now on.
     init(
         from listener: any Transport, through dialler: FaultyTransport, to target: TransportAddress,
         on loop: any EventLoop, report: @escaping (Event) -> Void
@@ -87,14 +88,14 @@ final class Relay: TransportEvents, @unchecked Sendable {
         dialler.shutdown()
     }
 
-    /// The open connections, the oldest first: number, origin, what has passed, and whether the target has answered.
+    /// The open connections, the oldest first: number, origin, traffic, and whether the target has answered.
     var open: [(number: Int, from: String?, traffic: Traffic, isConnected: Bool)] {
         connections.values.sorted { $0.number < $1.number }.map {
             ($0.number, $0.origin, $0.traffic(at: loop.now), $0.isConnected)
         }
     }
 
-    /// Returns what a fault applies to: the connection with that number, or all. Returns nil if there is no such
+    /// Returns the target of a fault: the connection with that number, or all. Returns nil if there is no such
     /// connection, or if its target has not answered yet.
     func target(of number: Int?) -> FaultControl.Target? {
         guard let number else { return .all }
@@ -214,8 +215,8 @@ final class RelayedConnection {
         client.forwardWaiting()
     }
 
-    /// Ends the connection because one side has finished. The other side is closed after it was sent what is still on
-    /// its way.
+    /// Ends the connection because one side has finished. The other side is closed once it was sent the bytes that are
+    /// still on their way.
     func end(_ reason: String, _ mode: PipeCloseMode = .afterWriting) {
         relay.connectionEnded(self, reason: reason)
         abandon(mode)
@@ -231,7 +232,7 @@ final class RelayedConnection {
         }
     }
 
-    /// One end of a connection: what arrives here is sent at the other end.
+    /// One end of a connection: bytes that arrive here are sent at the other end.
     final class Side: PipeHandler {
         let pipe: any Pipe
         /// Nil once the connection is over.
@@ -250,7 +251,7 @@ final class RelayedConnection {
             pipe.pauseReading()
         }
 
-        /// Sends on what has arrived, and reads on unless the other side is backed up.
+        /// Sends on the bytes that have arrived, and reads on unless the other side is backed up.
         func forwardWaiting() {
             guard let other else { return }
             if !waiting.isEmpty { other.pipe.write(&waiting) }

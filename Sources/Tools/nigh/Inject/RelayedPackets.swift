@@ -1,12 +1,12 @@
 import NighCore
 import NighMemory
 
-/// Passes packets between what is beside the two pipes of a connection, and reads nothing of them. Loop only.
+/// Passes datagrams from either pipe of a connection to the other, without reading them. Loop only.
 final class RelayedPackets {
     private let client: Side
     private let target: Side
 
-    /// Opens ports beside both pipes. Returns nil if one of the pipes has no packets beside it.
+    /// Opens the datagram ports of both pipes. Returns nil if one of them has none.
     init?(between client: any Pipe, and target: any Pipe) {
         guard let client = Side(client) else { return nil }
         guard let target = Side(target) else {
@@ -16,14 +16,14 @@ final class RelayedPackets {
         (self.client, self.target) = (client, target)
         client.other = target
         target.other = client
-        // The relay knows no prefix, so a port gets what comes from the other end of its pipe.
+        // The relay knows no prefix, so a port gets all packets from the other end of its pipe.
         for side in [client, target] { side.port.start(handler: side, prefix: nil) }
     }
 
-    /// What has become of the packets to the target.
+    /// The counts of the packets to the target.
     var out: PacketCounts { (target.port as? FaultyDatagramPort)?.outgoing ?? PacketCounts() }
 
-    /// What has become of the packets from the target.
+    /// The counts of the packets from the target.
     var `in`: PacketCounts { (target.port as? FaultyDatagramPort)?.incoming ?? PacketCounts() }
 
     func close() {
@@ -33,10 +33,10 @@ final class RelayedPackets {
         }
     }
 
-    /// The port beside one pipe: what arrives here is sent at the other one.
+    /// The datagram port of one pipe. Packets that arrive here are sent at the other one.
     private final class Side: DatagramHandler {
         let port: any DatagramPort
-        /// Where the other end takes packets: at the last place from which one came.
+        /// The address of the other end: that of its last packet.
         private var end: DatagramSource
         /// Nil after the end.
         var other: Side?

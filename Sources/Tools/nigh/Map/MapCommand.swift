@@ -4,7 +4,7 @@ import Measuring
 import NighCore
 import NighLoop
 
-/// `nigh map`: shows who is connected to whom among the peers nearby, and over what.
+/// `nigh map`: shows which peers nearby are connected to each other, and over what.
 struct MapCommand: Subcommand {
     let commandName = "map"
     let output: OutputOptions
@@ -30,13 +30,13 @@ struct MapCommand: Subcommand {
     static let change = Results.Kind("change", plural: "changes")
     var kinds: [Results.Kind] { [Self.change] }
 
-    func run(_ results: Results, _ interruption: Interruption) async throws -> ExitStatus {
+    func run(_ results: Results, _ stopRequest: StopRequest) async throws -> ExitStatus {
         try plan.picture?.check()
         let commandSession = try CommandSession(
             session, role: .peer, acceptsAllInvitations: true, isMesh: true, asksForPaths: true,
             results: results)
         let watch = MapWatch(commandSession, results, plan)
-        let outcome = await watch.run(interruption)
+        let outcome = await watch.run(stopRequest)
         await commandSession.close()
         let text = PeerMapText(map: outcome.map)
         if !outcome.hasMetAnybody, let fault = outcome.fault { throw fault }

@@ -6,7 +6,7 @@ import NighLoop
 import NighRelays
 import Terminal
 
-/// Joins the peers nearby, collects what they tell of each other, and reports how the map of them changes.
+/// Joins the peers nearby, collects their reports about each other, and reports changes of the map.
 ///
 /// It calls the peers that discovery sees, one after the other. In a mesh it is then introduced to all others, so they
 /// are not called.
@@ -62,9 +62,9 @@ final class MapWatch: @unchecked Sendable {
     }
 
     /// Watches until it is interrupted, or until the plan says so.
-    func run(_ interruption: Interruption) async -> Outcome {
+    func run(_ stopRequest: StopRequest) async -> Outcome {
         commandSession.start(onEvent: { [self] in handle($0) })
-        interruption.onRequest { [self] in loop.execute { [self] in end() } }
+        stopRequest.onRequest { [self] in loop.execute { [self] in end() } }
         await withCheckedContinuation { continuation in
             loop.execute { [self] in
                 if hasEnded { return continuation.resume() }
@@ -180,7 +180,7 @@ final class MapWatch: @unchecked Sendable {
         calledAt[candidate.id] = now
         let label = "\(candidate.name) (\(candidate.id.short))"
         commandSession.session.invite(
-            candidate.id, context: Purpose.toJoin(candidate)[0].context, timeout: Self.callTime
+            candidate.id, context: InvitationPurpose.toJoin(candidate)[0].context, timeout: Self.callTime
         ) { [self] result in
             called = nil
             if case .failure(let error) = result, !hasEnded { refused(candidate.id, "\(label): \(error)") }
@@ -193,7 +193,7 @@ final class MapWatch: @unchecked Sendable {
 }
 
 extension CommandSession {
-    /// Who is connected to whom, as far as this session knows. Loop only.
+    /// The peers nearby and their connections, as far as this session knows. Loop only.
     var peerMap: PeerMap {
         var map = PeerMap()
         map.add(

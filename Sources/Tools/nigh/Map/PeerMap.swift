@@ -2,10 +2,10 @@ import NighCore
 import NighIntroductions
 import NighRelays
 
-/// Who is connected to whom, over what, as far as one session knows. A value; `PeerMapText` and `PeerMapPicture` show
-/// it.
+/// Peers, their connections, and the paths of these, as far as one session knows. A value; `PeerMapText` and
+/// `PeerMapPicture` show it.
 struct PeerMap: Equatable, Sendable {
-    /// Somebody on the map.
+    /// A peer on the map.
     struct Node: Equatable, Sendable {
         let id: PeerID
         var name: String
@@ -19,7 +19,7 @@ struct PeerMap: Equatable, Sendable {
         var label: String { "\(name) (\(id.short))" }
     }
 
-    /// Two of them, the one with the smaller PeerID first.
+    /// Two peers, the one with the smaller PeerID first.
     struct Pair: Hashable, Comparable, Sendable {
         let first: PeerID
         let second: PeerID
@@ -31,17 +31,17 @@ struct PeerMap: Equatable, Sendable {
         }
     }
 
-    /// The conversation of two of them.
+    /// The conversation of two peers.
     struct Edge: Equatable, Sendable {
-        /// What it runs over; nil if nobody has said.
+        /// The path; nil if nobody has reported it.
         var path: ConversationPath?
-        /// Who says that there is this conversation: one end or both.
+        /// The ends that report the conversation: one or both.
         var tellers: [PeerID]
 
         /// The peer that passes everything on, if one does.
         var carrier: PeerID? { if case .over(_, let carrier)? = path { carrier } else { nil } }
 
-        /// What it runs over, as one word: a scheme, `interrupted` or `unknown`.
+        /// The path as one word: a scheme, `interrupted` or `unknown`.
         var kind: String {
             switch path {
             case .over(let scheme, _)?: scheme
@@ -51,12 +51,12 @@ struct PeerMap: Equatable, Sendable {
         }
     }
 
-    /// All of them: this session first, then by name.
+    /// All peers: this session first, then by name.
     private(set) var nodes: [Node] = []
     private(set) var edges: [Pair: Edge] = [:]
     private var places: [PeerID: Int] = [:]
 
-    /// Adds somebody. A later addition of the same peer adds what is known now.
+    /// Adds a peer, or updates it.
     mutating func add(_ node: Node) {
         guard let place = places[node.id] else {
             places[node.id] = nodes.count
@@ -66,8 +66,8 @@ struct PeerMap: Equatable, Sendable {
         nodes[place].isFull = nodes[place].isFull || node.isFull
     }
 
-    /// Adds what one end says of its conversation with another peer. If both ends say something, what the first one
-    /// says counts.
+    /// Adds one end's report of its conversation with another peer. If both ends report a path, the first report
+    /// counts.
     mutating func add(_ path: ConversationPath?, of teller: PeerID, with other: PeerID) {
         let pair = Pair(teller, other)
         var edge = edges[pair] ?? Edge(path: nil, tellers: [])
@@ -82,7 +82,7 @@ struct PeerMap: Equatable, Sendable {
         places = Dictionary(uniqueKeysWithValues: nodes.enumerated().map { ($0.element.id, $0.offset) })
     }
 
-    /// Returns what is known of a peer.
+    /// Returns the node of a peer.
     func node(_ id: PeerID) -> Node? { places[id].map { nodes[$0] } }
 
     /// Returns name and short PeerID, or the latter alone for a peer that is not on the map.
@@ -100,7 +100,7 @@ struct PeerMap: Equatable, Sendable {
         return missing
     }
 
-    /// How many conversations run over what, the most frequent first.
+    /// The number of conversations over each kind of path, the most frequent first.
     var kinds: [(kind: String, count: Int)] {
         Dictionary(grouping: edges.values, by: \.kind).map { ($0.key, $0.value.count) }
             .sorted { (-$0.1, $0.0) < (-$1.1, $1.0) }
@@ -120,7 +120,7 @@ struct PeerMapChange: Equatable, Sendable {
     /// The conversation as it is now; as it was, if it has ended.
     let edge: PeerMap.Edge
 
-    /// Returns what has changed, in the order of the pairs.
+    /// Returns the changes, in the order of the pairs.
     static func all(from old: PeerMap, to new: PeerMap) -> [PeerMapChange] {
         Set(old.edges.keys).union(new.edges.keys).sorted().compactMap { pair in
             switch (old.edges[pair], new.edges[pair]) {

@@ -122,7 +122,7 @@ struct PeerMapPicture {
     ) -> Markup? {
         guard let first = places[pair.first], let second = places[pair.second] else { return nil }
         let words = PeerMapText.words(for: pair, edge, in: map)
-        // What another peer carries bends towards that peer.
+        // A conversation that another peer carries bends towards that peer.
         let bend = edge.carrier.flatMap { places[$0] }
         let path: Markup =
             if let bend {

@@ -15,7 +15,7 @@ struct PeerMapText {
 
     // MARK: For a person
 
-    /// The table with a column for each peer, what its letters mean, and what is out of the ordinary.
+    /// The table with a column for each peer, the meaning of its letters, and anything out of the ordinary.
     var lines: [Line] {
         let letters = letters
         let count = map.nodes.count
@@ -69,7 +69,7 @@ struct PeerMapText {
         return letters
     }
 
-    /// What conversations of a kind run over.
+    /// Returns words for the path of conversations of a kind.
     static func words(for kind: String) -> String {
         switch kind {
         case "via": "through another peer"
@@ -79,7 +79,7 @@ struct PeerMapText {
         }
     }
 
-    /// How many are connected, and over what.
+    /// The number of peers, and of conversations over each kind of path.
     var summary: String {
         let counts = map.kinds.map { "\($0.count) \(Self.words(for: $0.kind))" }
         let peers = map.nodes.count == 1 ? "1 peer" : "\(map.nodes.count) peers"
@@ -88,7 +88,7 @@ struct PeerMapText {
         return "\(peers), \(conversations)" + (counts.isEmpty ? "" : ": " + counts.joined(separator: ", "))
     }
 
-    /// The conversations that others carry or that have no link, and the members of the mesh that are not connected.
+    /// The relayed conversations, those without a link, and the members of the mesh that are not connected.
     private var exceptions: [Line] {
         let carried = map.edges.filter { $0.value.carrier != nil || $0.value.kind == "via" }.sorted {
             $0.key < $1.key
@@ -110,7 +110,7 @@ struct PeerMapText {
         "\(map.label(of: pair.first)) and \(map.label(of: pair.second))"
     }
 
-    /// Two peers and what their conversation runs over.
+    /// Two peers and the path of their conversation.
     static func words(for pair: PeerMap.Pair, _ edge: PeerMap.Edge, in map: PeerMap) -> String {
         let path = edge.carrier.map { "through \(map.label(of: $0))" } ?? words(for: edge.kind)
         return "\(names(pair, in: map)): \(path)"

@@ -3,7 +3,7 @@
 struct LogLinearHistogram: Hashable, Sendable {
     /// The number of steps per octave; a power of two.
     static let stepsPerOctave = 32
-    /// Longer durations are counted in the step of this one, which is more than an hour.
+    /// The longest duration with a step, more than an hour. Longer ones are counted in its step.
     static let longest: Int64 = 1 << 42 - 1
 
     private static let stepBits = stepsPerOctave.trailingZeroBitCount
@@ -11,7 +11,7 @@ struct LogLinearHistogram: Hashable, Sendable {
 
     private var counts: [Int] = []
     private(set) var count = 0
-    /// In nanoseconds; nil if nothing was counted.
+    /// The shortest duration in nanoseconds; nil if nothing was counted.
     private(set) var least: Int64?
     private(set) var greatest: Int64?
     private var total = 0.0
@@ -27,7 +27,7 @@ struct LogLinearHistogram: Hashable, Sendable {
         greatest = max(greatest ?? span, span)
     }
 
-    /// In nanoseconds; nil if nothing was counted.
+    /// The mean in nanoseconds; nil if nothing was counted.
     var mean: Double? { count > 0 ? total / Double(count) : nil }
 
     /// Returns a percentile by nearest rank: the shortest duration such that at most `1 - share` of all are longer, as
@@ -49,7 +49,7 @@ struct LogLinearHistogram: Hashable, Sendable {
 
     /// Several neighboring steps together.
     struct Bar: Hashable, Sendable {
-        /// In nanoseconds, from the shortest duration in the bar to the longest.
+        /// The durations of the bar in nanoseconds, from the shortest to the longest.
         let range: ClosedRange<Int64>
         let count: Int
     }

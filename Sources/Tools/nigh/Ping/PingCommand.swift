@@ -93,7 +93,7 @@ struct PingCommand: Subcommand {
         Option("max-loss", .percent, "exit status 4 if a larger share of the pings is lost")
     ) { p99, loss in PingThresholds(p99: p99, loss: loss) }
 
-    func run(_ results: Results, _ interruption: Interruption) async throws -> ExitStatus {
+    func run(_ results: Results, _ stopRequest: StopRequest) async throws -> ExitStatus {
         let commandSession = try CommandSession(session, role: .client, results: results) {
             // The maximum that a session allows: this command must also work with a short interval on a stalled link.
             $0.limits.pendingPings = 192
@@ -104,29 +104,29 @@ struct PingCommand: Subcommand {
         do {
             let calling = CommandSession.CallLimits(
                 timeLimit: timeout, retriesAddresses: plan.endsWithReply, isAnnounced: !results.isQuiet)
-            peer = try await interruption.cancelling { [choice] in
+            peer = try await stopRequest.cancelling { [choice] in
                 let peer = try await commandSession.connect(to: choice, for: .ping, calling)
                 try await checkPath(to: peer, by: commandSession)
                 return peer
             }
         } catch {
             await commandSession.close()
-            throw interruption.isRequested ? CancellationError() : error
+            throw stopRequest.isRequested ? CancellationError() : error
         }
         let (path, carrier) = await commandSession.onLoop { session in
             let peer = session.peers[peer.id] ?? peer
             return (session.wholePath(to: peer), session.carrier(of: peer))
         }
         reportPeer(peer, path, carrier, results)
-        interruption.onRequest { pinger.finish() }
+        stopRequest.onRequest { pinger.finish() }
         let tally = await pinger.run(with: peer)
         let leftOut = await commandSession.onLoop { _ in pinger.itemsLeftOut }
         await commandSession.close()
         return summarize(tally, about: peer, leftOut: leftOut, results)
     }
 
-    /// Fails if pings cannot travel as they are meant to. The first packet also begins the path beside the link, so
-    /// that the measured pings find it open.
+    /// Fails if pings cannot travel as they are meant to. The first packet also begins the datagram path, so that the
+    /// measured pings find it open.
     private func checkPath(to peer: Peer, by commandSession: CommandSession) async throws {
         guard plan.path == .packets else { return }
         do throws(NighError) {

@@ -2,9 +2,9 @@ import Arguments
 import Measuring
 import NighCore
 
-/// What `nigh ping` does once it has found the peer.
+/// The settings of `nigh ping`.
 struct PingPlan: Sendable {
-    /// The number of pings; nil means until an interruption.
+    /// The number of pings; nil means until a stop request.
     var count: Int?
     /// The time from one ping to the next. Zero means that the next one is sent as soon as the one before is answered.
     var interval: Duration
@@ -12,7 +12,7 @@ struct PingPlan: Sendable {
     var size: Int
     /// How long an answer is waited for.
     var timeout: Duration
-    /// Whether pings travel on the link or beside it.
+    /// Whether pings travel on the link or as datagrams.
     var path: PingPath
     /// Whether the command ends with the first reply.
     var endsWithReply: Bool

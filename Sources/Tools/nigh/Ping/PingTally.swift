@@ -14,7 +14,7 @@ struct PingTally: Sendable {
         case noLink = "no_link"
         /// There was no conversation when the ping fell due: the peer is gone.
         case noPeer = "no_peer"
-        /// Packets did not pass beside the link.
+        /// Datagrams did not pass.
         case blocked
         /// Too many pings were under way already.
         case tooMany = "too_many"

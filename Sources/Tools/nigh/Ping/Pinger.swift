@@ -59,7 +59,7 @@ final class Pinger: @unchecked Sendable {
             loop.execute { [self] in
                 guard !isFinished else { return continuation.resume(returning: tally) }
                 whenDone = { continuation.resume(returning: $0) }
-                // The session's own list has what has happened since the peer was found.
+                // The session's own list is newer than the result of the search.
                 self.peer = commandSession.peers[peer.id] ?? peer
                 nextAt = loop.now
                 if commandSession.peers[peer.id]?.state.hasConversation != true {
@@ -210,7 +210,7 @@ final class Pinger: @unchecked Sendable {
         isRejoining = true
         calls.callStarted(along: addresses(of: peer), at: loop.now)
         let done: @Sendable (Result<PeerID, NighError>) -> Void = { [self] in rejoined($0) }
-        let context = Purpose.ping.context
+        let context = InvitationPurpose.ping.context
         // In a later turn: the session is still reporting the end of the previous conversation.
         loop.execute { [self] in
             if case .address(let address) = choice {

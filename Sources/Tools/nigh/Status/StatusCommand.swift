@@ -4,7 +4,7 @@ import NighCore
 import NighLoop
 import NighSystem
 
-/// `nigh status`: shows who the user is, what runs, who is near, and what is unfinished.
+/// `nigh status`: shows the user's identity, the running programs, the peers nearby, and unfinished transfers.
 struct StatusCommand: Subcommand {
     let commandName = "status"
     let output: OutputOptions
@@ -31,12 +31,12 @@ struct StatusCommand: Subcommand {
     static let near = Results.Kind("peer", plural: "near")
     var kinds: [Results.Kind] { [Self.near, TransfersCommand.kind] }
 
-    func run(_ results: Results, _ interruption: Interruption) async throws -> ExitStatus {
+    func run(_ results: Results, _ stopRequest: StopRequest) async throws -> ExitStatus {
         let file = try IdentityFile()
         let own = try? file.load(createIfMissing: false).peerID
         let name = try DisplayName.ofThisUser()
         let users = own.map { IdentityUsers(of: $0, in: file) }
-        let (near, fault) = try await lookAround(results, interruption)
+        let (near, fault) = try await lookAround(results, stopRequest)
         let known = (try? TrustStore.standard().peers) ?? []
         let paired = known.filter { peer in peer.isPaired && !near.contains { $0.identity == peer.id } }
         let transfers = TransfersCommand(output: output, folder: nil, action: .list).unfinished()
@@ -79,7 +79,7 @@ struct StatusCommand: Subcommand {
     }
 
     /// Returns the peers nearby, and why none can be seen if no transport works.
-    private func lookAround(_ results: Results, _ interruption: Interruption) async throws -> (
+    private func lookAround(_ results: Results, _ stopRequest: StopRequest) async throws -> (
         [Peer], (any Error)?
     ) {
         guard duration > .zero else { return ([], nil) }
@@ -90,7 +90,7 @@ struct StatusCommand: Subcommand {
         let (over, source) = AsyncStream.makeStream(of: Void.self)
         let end = commandSession.loop.now + Moment.Span(duration)
         commandSession.loop.execute { commandSession.loop.schedule(at: end) { source.finish() } }
-        interruption.onRequest { source.finish() }
+        stopRequest.onRequest { source.finish() }
         for await _ in over {}
         let (peers, fault) = await commandSession.onLoop { session in
             (session.peers.values.filter { !$0.routes.isEmpty }, session.transportsUnavailable)

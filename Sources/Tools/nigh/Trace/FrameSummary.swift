@@ -4,7 +4,7 @@ import NighGroups
 import NighIntroductions
 import NighRecord
 
-/// What one recorded frame says, in words and as JSON.
+/// The content of one recorded frame, in words and as JSON.
 struct FrameSummary {
     var text: String
     var details: [JSON.Member] = []
@@ -84,7 +84,7 @@ struct FrameSummary {
         details.append(.init("stream_records", .list(found.records.map { .object($0.members) })))
     }
 
-    /// Says what a message of the kind of groups says, if enough of it was recorded.
+    /// Describes a message of the kind of groups, if enough of it was recorded.
     private mutating func describeGroups(in frame: RecordedFrame) {
         text += " (groups)"
         let record = frame.payload.withUnsafeBytes { bytes in
@@ -95,7 +95,7 @@ struct FrameSummary {
         details.append(.init("step", .text(record.step)))
     }
 
-    /// Says what a message of the kind of introductions says, if all of it was recorded.
+    /// Describes a message of the kind of introductions, if all of it was recorded.
     private mutating func describeIntroductions(in frame: RecordedFrame) {
         text += " (introductions)"
         let records = frame.payload.withUnsafeBytes { bytes in
@@ -106,8 +106,8 @@ struct FrameSummary {
         details.append(.init("records", .list(records.map { .text($0.step) })))
     }
 
-    /// Reads a frame of which only the size is reported, so that it does not matter how much of it was recorded.
-    /// Returns false for all other frames.
+    /// Reads a frame whose size alone is reported, so that it does not matter how much of it was recorded. Returns
+    /// false for all other frames.
     private mutating func readSize(
         of type: FrameType, _ frame: RecordedFrame, _ state: inout LinkState
     ) -> Bool {

@@ -2,7 +2,7 @@ import NighCore
 import NighIntroductions
 
 extension IntroductionRecord {
-    /// What a record says, for a line of `nigh trace`.
+    /// The content of a record, for a line of `nigh trace`.
     var summary: String {
         switch self {
         case .here(let presence):

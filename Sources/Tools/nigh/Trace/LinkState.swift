@@ -1,7 +1,7 @@
 import NighCore
 import NighRecord
 
-/// What is known of a link from the entries about it so far.
+/// The state of a link, from the entries about it so far.
 struct LinkState {
     /// A ping that waits for its pong.
     struct Ping: Hashable {
@@ -52,7 +52,7 @@ struct LinkState {
     /// The numbers of the packets that one side has received on a path.
     private struct PacketNumbers {
         let first: UInt64
-        /// One more than the highest.
+        /// The highest number, and one.
         var end: UInt64
         var count: UInt64 = 0
 
@@ -62,10 +62,10 @@ struct LinkState {
     /// - Parameter isComplete: whether the link begins now, so that all that passes on it is seen.
     init(isComplete: Bool = false) { self.isComplete = isComplete }
 
-    /// More than the number of messages that any receiver puts together at once.
+    /// The most messages whose parts are followed: more than any receiver puts together at once.
     private static let partLimit = 1_024
 
-    /// More than the number of pings that any link waits for at once.
+    /// The most pings that are followed: more than any link waits for at once.
     private static let pingLimit = 1_024
 
     /// The peer at the other end, as far as it is known.
@@ -135,7 +135,7 @@ struct LinkState {
         if packets.count >= 16, packets[connection] == nil { packets = [:] }
         var numbers = packets[connection] ?? PacketNumbers(first: start, end: start)
         let before = numbers.missing
-        // One from before a gap in the record is not missing in what follows the gap.
+        // One from before a gap in the record is not missing behind the gap.
         guard number >= numbers.first else { return 0 }
         numbers.end = max(numbers.end, number &+ 1)
         numbers.count &+= 1

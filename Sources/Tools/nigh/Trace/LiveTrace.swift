@@ -4,12 +4,12 @@ import NighLoop
 import NighCore
 import NighRecord
 
-/// Traces the links of a session of its own. What is seen on the session's loop goes through a recorder into a socket
-/// pair, so that a slow terminal holds up this command and never the session.
+/// Traces the links of a session of its own. Entries from the session's loop go through a recorder into a socket pair,
+/// so that a slow terminal holds up this command and never the session.
 struct LiveTrace: Sendable {
     let command: TraceCommand
     let results: Results
-    let interruption: Interruption
+    let stopRequest: StopRequest
 
     /// How long the peer is looked for and called.
     private static let callTimeout = Duration.seconds(30)
@@ -63,18 +63,18 @@ struct LiveTrace: Sendable {
         session.start(onEvent: { event in handle(event, session) })
         let (peer, duration) = (command.options.peer, command.options.duration)
         do {
-            try await interruption.cancelling {
+            try await stopRequest.cancelling {
                 if let peer {
                     _ = try await session.connect(to: peer, for: .ping, .init(timeLimit: Self.callTimeout))
                 }
                 if let duration { return try await Task.sleep(for: duration) }
                 if peer == nil, let unusable = await session.unusableTransports() { throw unusable }
-                // Only an interruption ends this.
+                // Only a stop request ends this.
                 while true { try await Task.sleep(for: .seconds(3_600)) }
             }
             return nil
         } catch {
-            return interruption.isRequested ? nil : error
+            return stopRequest.isRequested ? nil : error
         }
     }
 

@@ -2,9 +2,9 @@ import JSONText
 import NighCore
 import NighRecord
 
-/// What one recorded packet of a datagram path says, in words and as JSON.
+/// The content of one recorded packet of a datagram path, in words and as JSON.
 struct PacketSummary {
-    /// The name of the packet's kind, in front of which `packet-` stands.
+    /// The name of the packet's kind, with `packet-` in front.
     let name: String
     private(set) var text: String
     private(set) var details: [JSON.Member] = []

@@ -1,16 +1,16 @@
 import NighCore
 
-/// Finds the records in one direction of a stream, whose bytes come in pieces. Keeps the beginning of a record only, in
-/// which all is that a trace shows; the rest is counted.
+/// Finds the records in one direction of a stream, whose bytes come in pieces. Keeps only the beginning of a record,
+/// which contains everything that a trace shows; the rest is counted.
 struct RecordCutter {
     /// A record, or its beginning.
-    struct Record {
+    struct RecordHead {
         let head: ByteSlice
         /// The number of bytes that the whole record has.
         let length: Int
     }
 
-    /// More than the bytes of any record but for its content.
+    /// The most bytes that are kept of a record: more than any has in front of its content.
     static let headLimit = 2_048
 
     private var head: [UInt8] = []
@@ -19,9 +19,9 @@ struct RecordCutter {
     private var length: Int?
 
     /// Returns the records that end with these bytes.
-    mutating func append(_ bytes: ByteSlice) -> [Record] {
+    mutating func append(_ bytes: ByteSlice) -> [RecordHead] {
         bytes.withUnsafeBytes { bytes in
-            var records: [Record] = []
+            var records: [RecordHead] = []
             var position = 0
             while position < bytes.count {
                 let headerCount = StreamMessageParser.headerCount
@@ -34,7 +34,7 @@ struct RecordCutter {
                     length = head.reduce(0) { $0 << 8 | Int($1) }
                 }
                 if let length, count == headerCount + length {
-                    records.append(Record(head: ByteSlice(head[headerCount...]), length: length))
+                    records.append(RecordHead(head: ByteSlice(head[headerCount...]), length: length))
                     self = RecordCutter()
                 }
             }

@@ -6,7 +6,7 @@ import NighRecord
 /// may block, so it is done on a command's own thread. It checks at least every tenth of a second whether the command
 /// should end.
 final class RecordSource {
-    /// The reader, which knows what the record is. It may be looked at between reads.
+    /// The reader, which knows the kind of record. It may be looked at between reads.
     private(set) var reader = RecordReader()
     private let descriptor: Int32
     private let follows: Bool

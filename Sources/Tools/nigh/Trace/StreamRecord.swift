@@ -2,7 +2,7 @@ import JSONText
 import NighCalls
 import NighCore
 
-/// What one record in a stream for calls or actors says, in words and as JSON.
+/// The content of one record in a stream for calls or actors, in words and as JSON.
 struct StreamRecord {
     let text: String
     let members: [JSON.Member]

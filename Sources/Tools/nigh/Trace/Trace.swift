@@ -6,7 +6,7 @@ import NighRecord
 /// Makes lines from the entries of a record. It follows each link, so that a frame is reported with its peer, its
 /// number and its round trip.
 struct Trace {
-    /// What is reported of one entry.
+    /// The report of one entry.
     struct Item {
         let kind: Results.Kind
         let members: [JSON.Member]
@@ -29,8 +29,8 @@ struct Trace {
     var startTime: Int64?
     private(set) var totals = TraceTotals()
 
-    /// The maximum number of items that wait for the hello of one link. It is enough for what can pass before both
-    /// hellos; more are dropped.
+    /// The maximum number of items that wait for the hello of one link. It is enough for all entries that can pass
+    /// before both hellos; more are dropped.
     private static let heldLimit = 64
 
     init(_ filter: TraceFilter, dumpsPayloads: Bool) {
@@ -38,7 +38,7 @@ struct Trace {
         self.dumpsPayloads = dumpsPayloads
     }
 
-    /// Takes one more entry, and returns what there is to report.
+    /// Takes one more entry, and returns the items to report.
     mutating func add(_ entry: RecordEntry) -> [Item] {
         let start = startTime ?? entry.time
         startTime = start

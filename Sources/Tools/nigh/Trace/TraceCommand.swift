@@ -5,7 +5,7 @@ import NighLoop
 import NighCore
 import NighRecord
 
-/// `nigh trace`: shows what passes on links, frame by frame, from a record or live.
+/// `nigh trace`: shows the traffic of links, frame by frame, from a record or live.
 struct TraceCommand: Subcommand {
     let commandName = "trace"
     let output: OutputOptions
@@ -95,12 +95,12 @@ struct TraceCommand: Subcommand {
         return file == nil ? kinds + [LiveTrace.listeningKind] : kinds
     }
 
-    func run(_ results: Results, _ interruption: Interruption) async throws -> ExitStatus {
+    func run(_ results: Results, _ stopRequest: StopRequest) async throws -> ExitStatus {
         if file == nil {
-            return try await LiveTrace(command: self, results: results, interruption: interruption).run()
+            return try await LiveTrace(command: self, results: results, stopRequest: stopRequest).run()
         }
         let source = try RecordSource(
-            path: file ?? "-", follows: options.follows, isRequestedToEnd: { interruption.isRequested })
+            path: file ?? "-", follows: options.follows, isRequestedToEnd: { stopRequest.isRequested })
         if let capture = options.capture { return try write(source, to: capture, results) }
         let result = show(source, results)
         if let fault = result.fault, result.reader.startTime == nil { throw fault }
@@ -132,7 +132,7 @@ struct TraceCommand: Subcommand {
         return ReadResult(totals: trace.totals, reader: source.reader, fault: fault)
     }
 
-    /// Reports the summary, and what is wrong with the record.
+    /// Reports the summary, and faults of the record.
     func summarize(_ result: ReadResult, _ results: Results) {
         if let fault = result.fault {
             results.remark("\(fault)")
@@ -193,7 +193,7 @@ struct TraceCommand: Subcommand {
     }
 }
 
-/// A file that a capture is written to. It is new, and only its owner can read it, because it holds what was said.
+/// A file that a capture is written to. It is new, and only its owner can read it, because it holds all messages.
 final class CaptureFile {
     private let descriptor: Int32
     private let path: String

@@ -3,14 +3,14 @@ import NighCore
 import NighRecord
 import SessionArguments
 
-/// Selects what a trace shows.
+/// Selects the entries that a trace shows.
 struct TraceFilter: Hashable, Sendable {
     var peer: String?
     var link: UInt64?
-    /// The names of types of frames and kinds of packets. Empty means all of them, and also what is neither.
+    /// The names of types of frames and kinds of packets. Empty means all of them, and also items that are neither.
     var types: Set<String> = []
     var direction: PacketDirection?
-    /// Counted from the beginning of the record.
+    /// The time of the first entry to show, from the beginning of the record.
     var since: Duration?
     var until: Duration?
 

@@ -8,7 +8,7 @@ struct TraceTotals {
         var bytes = [0, 0]
     }
 
-    /// What one reported item adds to the totals.
+    /// The part of the totals that comes from one reported item.
     enum Tally {
         case nothing
         case link

@@ -4,7 +4,7 @@ import NighRecord
 /// The streams for calls and actors of all conversations in a trace. Both the streams and the count of their frames go
 /// on when a conversation changes its link.
 struct TracedConversations {
-    /// What the trace has of one frame of streams.
+    /// Whether the trace has seen a frame of streams before.
     enum Sight {
         case new
         /// The frame was sent on an earlier link, too.
@@ -19,9 +19,9 @@ struct TracedConversations {
 
     private var conversations: [UInt64: Conversation] = [:]
 
-    /// More than the number of conversations that a session has at once.
+    /// The most conversations that are followed: more than a session has at once.
     private static let conversationLimit = 256
-    /// More than the number of streams that both sides have open at once.
+    /// The most streams that are followed: more than both sides have open at once.
     private static let streamLimit = 4_096
 
     /// Counts a frame of streams.
@@ -39,7 +39,7 @@ struct TracedConversations {
         return .new
     }
 
-    /// Notes what a new frame says about a stream.
+    /// Applies a new frame to its stream.
     mutating func note(_ frame: StreamControlFrame, in id: UInt64) {
         switch frame.control {
         case .open(let name, let purpose):

@@ -4,7 +4,7 @@ import NighRecord
 
 /// A stream for calls or actors whose bytes are known from its beginning.
 struct TracedStream {
-    /// What the records are.
+    /// The kind of records in a stream.
     private enum Content {
         case calls
         case listing
@@ -14,14 +14,14 @@ struct TracedStream {
     let name: String
     let purpose: StreamPurpose
     private let content: Content
-    /// By direction; nil once bytes are missing, or break the rules.
+    /// The readers of both directions; nil once bytes are missing, or break the rules.
     private var cutters: [RecordCutter?] = [RecordCutter(), RecordCutter()]
     /// The names that have numbers.
     private var names: [String] = []
     /// The names of the calls without an outcome, by their numbers.
     private var calls: [UInt64: String] = [:]
 
-    /// More than the number of calls that wait in one stream at once.
+    /// The most calls that are followed: more than wait in one stream at once.
     private static let callLimit = 8_192
 
     /// Returns nil for a stream without such records.
@@ -39,10 +39,10 @@ struct TracedStream {
     /// The stream in a line.
     var label: String { name.isEmpty ? "\(purpose)" : "\(purpose), \(name)" }
 
-    /// Bytes in that direction are missing, so those behind them cannot be read.
+    /// Stops reading in a direction, because bytes are missing there.
     mutating func lose(_ direction: PacketDirection) { cutters[Int(direction.rawValue)] = nil }
 
-    /// Returns what the records say that end with these bytes.
+    /// Returns the records that end with these bytes.
     mutating func read(_ bytes: ByteSlice, _ direction: PacketDirection) -> [StreamRecord] {
         var summaries: [StreamRecord] = []
         do throws(WireError) {
@@ -58,7 +58,7 @@ struct TracedStream {
     }
 
     /// Returns nil for a record of a later version.
-    private mutating func summary(of record: RecordCutter.Record) throws(WireError) -> StreamRecord? {
+    private mutating func summary(of record: RecordCutter.RecordHead) throws(WireError) -> StreamRecord? {
         switch content {
         case .calls: return try CallRecord(reading: record.head).map { summary(of: $0, record) }
         case .listing: return try ListingRecord(reading: record.head).map { StreamRecord($0) }
@@ -68,7 +68,7 @@ struct TracedStream {
         }
     }
 
-    private mutating func summary(of call: CallRecord, _ record: RecordCutter.Record) -> StreamRecord {
+    private mutating func summary(of call: CallRecord, _ record: RecordCutter.RecordHead) -> StreamRecord {
         var method: String?
         var content = 0
         switch call {

@@ -47,7 +47,7 @@ final class TransportRunner: TransportEvents, @unchecked Sendable {
         waiting = nil
     }
 
-    /// Returns what the transport reports about itself.
+    /// Returns the transport's report about itself.
     func diagnose() async -> [Diagnosis] { await onLoop { $0.transport.diagnose() } }
 
     /// Listens, and lets others find the transport under `advertisement`.
@@ -181,7 +181,7 @@ final class TransportRunner: TransportEvents, @unchecked Sendable {
     func browsingFailed(_ error: NighError, by transport: any Transport) {}
 }
 
-/// A callback that may be given several answers, of which only the first counts.
+/// A callback that takes the first of several answers, and ignores the others.
 ///
 /// `@unchecked Sendable`: the lock guards all mutable state.
 final class Once<Value: Sendable>: @unchecked Sendable {

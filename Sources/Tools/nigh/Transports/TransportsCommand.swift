@@ -4,8 +4,8 @@ import NighLoop
 import NighCore
 import SessionArguments
 
-/// `nigh transports`: shows the transports that are built in or in plugins, what they offer and accept, and whether
-/// they work here.
+/// `nigh transports`: shows the transports that are built in or in plugins, with their capabilities and options, and
+/// whether they work here.
 struct TransportsCommand: Subcommand {
     let commandName = "transports"
     let output: OutputOptions
@@ -56,7 +56,7 @@ struct TransportsCommand: Subcommand {
         }
     }
 
-    func run(_ results: Results, _ interruption: Interruption) async throws -> ExitStatus {
+    func run(_ results: Results, _ stopRequest: StopRequest) async throws -> ExitStatus {
         let (subjects, refusals) = try subjects()
         let runners = subjects.map { subject in
             subject.transport.flatMap { transport in

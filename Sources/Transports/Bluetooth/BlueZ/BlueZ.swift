@@ -12,11 +12,11 @@ import NighUV
 final class BlueZ: @unchecked Sendable {
     /// Whether the transport can work.
     enum Availability: Equatable {
-        /// It is not known yet.
+        /// Not known yet.
         case unknown
-        /// It cannot, because something is missing.
+        /// The transport cannot work, because something is missing.
         case missing(BluetoothFault)
-        /// It can, over this adapter, which is present and switched on.
+        /// The transport works over this adapter, which is present and switched on.
         case adapter(BlueZObjects.Adapter)
 
         var adapter: BlueZObjects.Adapter? { if case .adapter(let adapter) = self { adapter } else { nil } }
@@ -37,8 +37,8 @@ final class BlueZ: @unchecked Sendable {
     /// Nil while bluetoothd is not running, or has not listed its objects yet.
     private(set) var objects: BlueZObjects?
     private(set) var availability = Availability.unknown
-    /// Increases when bluetoothd starts or stops and when the bus is lost. What was registered in an earlier generation
-    /// is unknown to bluetoothd.
+    /// Increases when bluetoothd starts or stops and when the bus is lost. Registrations of an earlier generation are
+    /// unknown to bluetoothd.
     private(set) var generation = 0
 
     /// - Parameters:
@@ -92,8 +92,8 @@ final class BlueZ: @unchecked Sendable {
         bus = nil
         objects = nil
         if let retryTimer { loop.cancel(retryTimer) }
-        // When a connection to the bus ends, bluetoothd drops what was registered over it, and may be back before this
-        // side is.
+        // When a connection to the bus ends, bluetoothd drops the registrations made over it, and may be back before
+        // this side is.
         generation += 1
         setAvailability(.missing(.noBus(fault)))
         retryTimer = loop.schedule(at: loop.now + Self.busRetry) { [weak self] in self?.connect() }
@@ -120,8 +120,8 @@ final class BlueZ: @unchecked Sendable {
     private func ownerChanged(isThere: Bool) {
         generation += 1
         objects = nil
-        // A new bluetoothd can take over the name without a gap. It knows nothing of what was registered with the old
-        // one, so users of the adapter have to see that the old one is gone.
+        // A new bluetoothd can take over the name without a gap. It knows no registration of the old one, so users of
+        // the adapter have to see that the old one is gone.
         if !isThere || availability.adapter != nil { setAvailability(.missing(.noDaemon)) }
         if isThere { readObjects() }
     }

@@ -25,7 +25,7 @@ struct BlueZObjects {
         var isBonded: Bool?
         /// The strength of the received signal in dBm; nil while the device is not seen.
         var signal: Int64?
-        /// The class of device that the inquiry reported: what kind of device it says it is.
+        /// The class of device that the inquiry reported, as the device itself states it.
         var kind: Int64?
     }
 
@@ -39,7 +39,7 @@ struct BlueZObjects {
     static let adapterInterface = "org.bluez.Adapter1"
     static let deviceInterface = "org.bluez.Device1"
 
-    /// By path.
+    /// The adapters by path.
     private(set) var adapters: [String: Adapter] = [:]
     private(set) var devices: [String: Device] = [:]
 
@@ -58,7 +58,7 @@ struct BlueZObjects {
         devices.values.first { $0.address == address && $0.adapter == adapter.path }
     }
 
-    /// Adds an object with these interfaces and their properties, or replaces what is known of it.
+    /// Adds an object with these interfaces and their properties, or replaces it.
     mutating func added(_ path: String, _ interfaces: [String: BusValue]) -> [Change] {
         var changes: [Change] = []
         if let properties = interfaces[Self.adapterInterface]?.entries,

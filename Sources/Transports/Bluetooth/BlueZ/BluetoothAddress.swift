@@ -12,7 +12,7 @@ package struct BluetoothAddress: Hashable, Comparable, Sendable, CustomStringCon
     /// Creates an address from the lower 48 bits of `number`.
     package init(number: UInt64) { self.number = number & 0xFFFF_FFFF_FFFF }
 
-    /// Parses what `description` writes, in upper or lower case; nil for anything else.
+    /// Parses the form of `description`, in upper or lower case; nil for anything else.
     package init?(_ description: String) {
         let parts = description.utf8.split(separator: UInt8(ascii: ":"), omittingEmptySubsequences: false)
         guard parts.count == 6 else { return nil }

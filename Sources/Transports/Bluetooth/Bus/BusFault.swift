@@ -2,7 +2,7 @@ import CSystemBus
 import Glibc
 import NighCore
 
-/// Why a call over D-Bus failed, in D-Bus's own terms. ``BluetoothFault`` says what it means for a person.
+/// Why a call over D-Bus failed, in D-Bus's own terms. ``BluetoothFault`` explains it to a person.
 struct BusFault: Error, Hashable {
     /// The D-Bus error name, such as `org.bluez.Error.NotReady`. For a call that never left this program, sd-bus
     /// chooses the name.
@@ -20,7 +20,7 @@ struct BusFault: Error, Hashable {
     }
 
     /// Whether the same call may succeed later although nothing is reported until then: bluetoothd hangs, for example.
-    /// When it does not run, the bus reports its start; what this user may do does not change.
+    /// When it does not run, the bus reports its start; the permissions of this user do not change.
     var mayPass: Bool {
         switch name {
         case "org.freedesktop.DBus.Error.ServiceUnknown", "org.freedesktop.DBus.Error.NameHasNoOwner": false

@@ -160,7 +160,7 @@ final class SystemBus: @unchecked Sendable {
         pointer.map { String(cString: $0) } ?? ""
     }
 
-    /// Keeps `handler` alive for as long as the bus keeps what `add` registers.
+    /// Keeps `handler` alive for as long as the bus keeps the registration by `add`.
     private func keep(
         _ handler: Handler,
         _ add: (UnsafeMutablePointer<OpaquePointer?>, UnsafeMutableRawPointer) -> Int32
@@ -210,7 +210,7 @@ final class SystemBus: @unchecked Sendable {
         lost(BusFault(errno: number))
     }
 
-    /// Processes in the next turn of the loop, once, what was queued in this turn.
+    /// Processes the messages queued in this turn once, in the next turn of the loop.
     private func armLater() {
         guard !isArmedLater else { return }
         isArmedLater = true

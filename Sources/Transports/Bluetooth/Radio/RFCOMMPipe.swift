@@ -7,7 +7,7 @@ import NighUV
 ///
 /// Written bytes go to the socket in pieces that the kernel takes without blocking. The rest waits here and follows as
 /// the radio makes room. RFCOMM has no half-close, and reports the end of a connection as an error, once. So the pipe
-/// reads what the other side has sent before it reports the end. A pipe that is closed with `.afterWriting` stays until
+/// reads all bytes of the other side before it reports the end. A pipe that is closed with `.afterWriting` stays until
 /// the kernel has sent everything, or nothing for a while.
 ///
 /// `@unchecked Sendable`: confined to its loop.
@@ -23,9 +23,9 @@ final class RFCOMMPipe: @unchecked Sendable {
         case over
     }
 
-    /// The limit for waiting bytes is what a good radio sends in one second. The pieces for the kernel are small,
-    /// because it turns a whole piece into frames before it sends the first one, and from about 23,000 bytes on it has
-    /// no memory for that.
+    /// The limit for waiting bytes is the amount that a good radio sends in one second. The pieces for the kernel are
+    /// small, because it turns a whole piece into frames before it sends the first one, and from about 23,000 bytes on
+    /// it has no memory for that.
     private static let sizes = SocketStream.Sizes(
         highWaterMark: 256 * 1024, pieceSize: 8 * 1024, piecesPerWakeUp: 16)
     /// How long a closed pipe stays without sending anything.
@@ -82,7 +82,7 @@ final class RFCOMMPipe: @unchecked Sendable {
         }
     }
 
-    /// Whether the handler gets what comes.
+    /// Whether the handler gets bytes that arrive.
     private var isAlive: Bool { phase == .open || phase == .failing }
 
     // MARK: Socket events
@@ -102,7 +102,7 @@ final class RFCOMMPipe: @unchecked Sendable {
             switch stream.receive() {
             case .bytes(let bytes, let isAll):
                 handler.pipe(self, received: bytes)
-                // The loop reports again what arrives after this.
+                // The loop reports bytes that arrive after this again.
                 if isAll { return }
             case .end: return readEnded(0)
             case .failed(let number): return readEnded(number)

@@ -1,6 +1,6 @@
 /// A value in the format of Bluetooth's service discovery (SDP): a byte with type and size, then the content.
 ///
-/// This type alone reads what comes from other devices. It fails, and does not trap, on bytes that are not a value.
+/// This type alone parses bytes of other devices. It fails, and does not trap, on bytes that are not a value.
 package enum DataElement: Hashable, Sendable {
     case unsigned(UInt64)
     /// A UUID of 16, 32 or 128 bits, extended to 128.

@@ -1,7 +1,7 @@
 import NighCore
 
-/// Decides which nearby devices may have sessions of the service and when to ask each of them, and remembers what has
-/// been reported to the session. A value without I/O; the time is an argument.
+/// Decides which nearby devices may have sessions of the service and when to ask each of them, and remembers the
+/// reports to the session. A value without I/O; the time is an argument.
 ///
 /// A device is added because of its inquiry response, or because bluetoothd knows it. Only the answer of its service
 /// discovery counts. That a device is no longer seen by inquiries says little, because a connected device often is not.
@@ -104,7 +104,7 @@ package struct DeviceSurvey {
         forgetIfIdle(address)
     }
 
-    /// Makes the device due at once, because what is known of it may have changed.
+    /// Makes the device due at once, because its record may have changed.
     package mutating func askSoon(_ address: BluetoothAddress, now: Moment) {
         guard let device = devices[address] else { return }
         devices[address]?.nextQuery = min(device.nextQuery, now)

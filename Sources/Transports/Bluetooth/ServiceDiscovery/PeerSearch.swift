@@ -69,7 +69,7 @@ final class PeerSearch: @unchecked Sendable {
         inquire()
     }
 
-    /// Stops searching. What was reported counts as lost, without an event.
+    /// Stops searching. All reported peers count as lost, without an event.
     func stop() {
         service = nil
         searchCount += 1
@@ -124,7 +124,7 @@ final class PeerSearch: @unchecked Sendable {
     ///
     /// An inquiry response has little room. bluetoothd never updates the services of a device that it has once asked
     /// itself. And paired devices need not answer inquiries at all. So every computer and telephone is asked from time
-    /// to time, and every device that does not say what it is.
+    /// to time, and every device of unknown kind.
     private func likelihood(of device: BlueZObjects.Device) -> DeviceSurvey.Likelihood? {
         if device.services.contains(serviceText) { return .announced }
         guard let kind = device.kind, kind != 0 else {
@@ -151,7 +151,7 @@ final class PeerSearch: @unchecked Sendable {
         askNext()
     }
 
-    /// Asks the device again, because what was reported of it turned out to be wrong.
+    /// Asks the device again, because its last report turned out to be wrong.
     func askAgain(_ device: BluetoothAddress) {
         survey.askSoon(device, now: loop.now)
         askNext()

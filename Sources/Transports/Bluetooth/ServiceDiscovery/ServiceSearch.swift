@@ -3,7 +3,7 @@ import NighCore
 /// One query to a device's service discovery: which records of a service it has. A value without I/O: it returns the
 /// packets to send, and takes the packets that arrive.
 package struct ServiceSearch {
-    /// What to do after an answer.
+    /// The next step after an answer.
     package enum Step: Hashable {
         /// Send this packet; the answer continues.
         case send([UInt8])

@@ -1,6 +1,6 @@
 import NighCore
 
-/// The service record of a session: what the session publishes on its machine, and what others read there.
+/// The service record of a session: the session publishes it on its machine, and others read it there.
 ///
 /// The record's service class is the UUID of the service. Its protocol is RFCOMM on a channel, and its name is the
 /// session's name. Two attributes of Nigh's own carry the key-value pairs that mDNS also carries, and the adapter that

@@ -69,7 +69,7 @@ const CAvahiClientFunctions *CAvahiClient(void);
 const char *CAvahiClientProblem(void);
 
 /// The functions of libavahi-core.so.7, or NULL if it cannot be loaded. Callable from any thread; never unloaded. From
-/// then on, what the library would write to standard error is dropped.
+/// then on, the library's output to standard error is dropped.
 const CAvahiCoreFunctions *CAvahiCore(void);
 
 /// Why CAvahiCore returns NULL, as the loader reported it; NULL if it does not.

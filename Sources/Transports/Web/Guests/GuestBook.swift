@@ -14,7 +14,7 @@ package struct GuestBook {
     /// After this many wrong tokens from one address, no token counts from there for a while.
     static let mostFailures = 5
     static let failurePause = Moment.Span.seconds(60)
-    /// The most addresses of which wrong tokens are counted, and the most revoked guests that are remembered.
+    /// The most addresses for which wrong tokens are counted, and the most revoked guests that are remembered.
     static let mostSources = 256
 
     private struct Invitation {

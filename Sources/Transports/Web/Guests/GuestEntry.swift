@@ -22,7 +22,7 @@ package struct GuestEntry: Equatable {
     }
 
     /// The PeerID of the guest with this key: the hash of a label and the key. No key pair has such a PeerID, because
-    /// what is hashed for one is longer.
+    /// the hashed bytes of one are longer.
     package var peer: PeerID {
         var writer = FieldWriter()
         writer.write(short: "nigh guest 1")

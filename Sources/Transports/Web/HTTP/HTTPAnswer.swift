@@ -1,7 +1,7 @@
 import COpenSSL
 import NighCore
 
-/// An answer of the server, with the headers that keep a page from doing anything but what it is for.
+/// An answer of the server, with the headers that restrict a page to its purpose.
 enum HTTPAnswer {
     /// The beginning of an answer with a file of the page, and the bytes of the file in the form that the browser can
     /// read.

@@ -1,6 +1,6 @@
 /// A request of a browser: the request line and the headers. Bodies are not accepted.
 package struct HTTPRequest: Equatable {
-    /// The path, without what follows a question mark.
+    /// The path, without a query.
     package let path: String
     /// The values of the headers, by name in lower case. Values of one name are joined by commas.
     package let headers: [String: String]
@@ -38,8 +38,8 @@ package enum HTTPFault: Int, Error {
     }
 }
 
-/// Cuts the bytes of a connection into requests. It keeps to the strict form of RFC 9112: what two readers could
-/// understand differently is refused.
+/// Cuts the bytes of a connection into requests. It keeps to the strict form of RFC 9112, and refuses anything
+/// ambiguous.
 package struct HTTPRequestReader {
     /// The most bytes of a request line and its headers together.
     package static let longestRequest = 8_192
@@ -71,7 +71,7 @@ package struct HTTPRequestReader {
         return request
     }
 
-    /// Takes out what came behind the last request.
+    /// Takes out the bytes behind the last request.
     mutating func takeRest() -> [UInt8] {
         defer { bytes = [] }
         return bytes

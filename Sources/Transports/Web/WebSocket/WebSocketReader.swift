@@ -12,7 +12,7 @@ package enum WebSocketCode: UInt16, Error {
 
 /// Reads the frames that a browser sends: binary messages, and control frames between them.
 ///
-/// A value without I/O. What a message holds is unmasked where it lies, so nothing is copied. A message may come in
+/// A value without I/O. The content of a message is unmasked in place, so nothing is copied. A message may come in
 /// pieces of any size, and is given out as it comes.
 package struct WebSocketReader {
     /// The most bytes of one message.
@@ -20,7 +20,7 @@ package struct WebSocketReader {
     private static let longestControl = 125
 
     package enum Event: Equatable {
-        /// The next bytes of a message, of which they may be the last.
+        /// The next bytes of a message, perhaps the last ones.
         case bytes(ByteSlice, endsMessage: Bool)
         /// A ping, with the bytes to send back.
         case ping([UInt8])
@@ -64,7 +64,7 @@ package struct WebSocketReader {
     /// Takes bytes that have come, and that nobody else reads.
     package mutating func append(_ bytes: ByteSlice) { input.append(bytes) }
 
-    /// Returns what comes next, or nil if more bytes are needed.
+    /// Returns the next event, or nil if more bytes are needed.
     package mutating func next() throws(WebSocketCode) -> Event? {
         while true {
             guard let current = frame else {
@@ -142,7 +142,7 @@ package struct WebSocketReader {
         return true
     }
 
-    /// Handles a frame of which everything has come. Returns an event, if it is one.
+    /// Handles a frame that has arrived whole. Returns its event, if it has one.
     private mutating func endFrame(_ frame: Frame) -> Event? {
         defer { control = [] }
         switch frame.operation {
@@ -156,7 +156,7 @@ package struct WebSocketReader {
         }
     }
 
-    /// Unmasks bytes of a frame, of which the first has this position.
+    /// Unmasks bytes of a frame, which begin at this position.
     private static func unmask(_ bytes: ByteSlice, _ mask: UInt32, at position: Int) {
         let turn = UInt32(position % 4) * 8
         let mask = turn == 0 ? mask : mask >> turn | mask << (32 - turn)

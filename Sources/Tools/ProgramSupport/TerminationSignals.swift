@@ -2,7 +2,7 @@ import Glibc
 import NighCore
 
 /// Handles Ctrl-C and similar signals: the first asks the program to leave in good order, the second ends it at once.
-public enum Interrupts {
+public enum TerminationSignals {
     /// `@unchecked Sendable`: the variables are guarded by the lock.
     private final class State: @unchecked Sendable {
         let lock = Lock()

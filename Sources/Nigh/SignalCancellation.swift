@@ -4,7 +4,7 @@ import Synchronization
 
 /// Cancels a task at the first SIGINT or SIGTERM that the program does not handle itself, and lets the second one do
 /// what it would have done without this: end the program.
-enum Interruption {
+enum SignalCancellation {
     /// The task is cancelled from another thread. It runs for as long as this is kept, so the reference is valid; hence
     /// `@unchecked Sendable`.
     private struct RunningTask: @unchecked Sendable {

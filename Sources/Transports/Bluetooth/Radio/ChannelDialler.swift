@@ -6,10 +6,10 @@ import NighUV
 /// connection is still being closed, or keys that one side has forgotten.
 ///
 /// `@unchecked Sendable`: confined to its loop.
-final class Dialler: @unchecked Sendable {
+final class ChannelDialler: @unchecked Sendable {
     /// The pause before a dial is retried after a temporary failure; it doubles each time.
     private static let firstRetry = Moment.Span.milliseconds(50)
-    /// The same pause while this machine's own kernel still has to close the last connection. It is shorter, because
+    /// The first pause while this machine's own kernel still has to close the last connection. It is shorter, because
     /// asking the kernel costs no radio time.
     private static let firstRetryWhenBusy = Moment.Span.milliseconds(5)
     private static let longestRetry = Moment.Span.milliseconds(800)
@@ -20,7 +20,7 @@ final class Dialler: @unchecked Sendable {
     private final class Attempt: @unchecked Sendable {
         let id: DialID
         let target: String
-        /// Cancels what is in progress for this dial.
+        /// Cancels the step of this dial that is in progress.
         var stop: (() -> Void)?
         var hasRadio = false
         var failures = 0

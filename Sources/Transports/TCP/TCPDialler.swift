@@ -1,12 +1,12 @@
 import NighCore
 import NighUV
 
-/// The dials of TCP: from an address, through a name server or what is known about a peer, to a race of connections.
+/// The dials of TCP: from an address, through a name server or the announcements of a peer, to a race of connections.
 /// Loop only.
 ///
 /// `@unchecked Sendable`: confined to its loop.
-final class Dialler: @unchecked Sendable {
-    /// A connection, and the peer that it was meant to reach if that was one that was found.
+final class TCPDialler: @unchecked Sendable {
+    /// A connection, and the discovered peer that it was meant to reach, if any.
     typealias Opened = (connection: TCPConnection, peer: PeerID?)
 
     /// The most places that are reported for an address.

@@ -1,7 +1,7 @@
 import NighLoop
 
 /// The reason why one `nigh` invites another. The invitation carries it, so that the invited side can decline.
-enum Purpose: String, CaseIterable, Sendable {
+enum InvitationPurpose: String, CaseIterable, Sendable {
     /// Measuring round trips, which every session answers.
     case ping
     /// Measuring throughput.
@@ -18,7 +18,7 @@ enum Purpose: String, CaseIterable, Sendable {
     case pair
     /// Connecting to ports of the other device.
     case forward
-    /// Being connected only: to be told of others, and to have connections carried to them.
+    /// Being connected only, for introductions and relayed connections.
     case join
 
     private static let prefix = "nigh/1 "
@@ -38,8 +38,8 @@ enum Purpose: String, CaseIterable, Sendable {
     /// not know `join` accepts one of the others.
     ///
     /// - Parameter peer: the peer to be connected to; nil if nothing is known of it.
-    static func toJoin(_ peer: Peer?) -> [Purpose] {
-        let all: [Purpose] = [.join, .ping, .chat]
+    static func toJoin(_ peer: Peer?) -> [InvitationPurpose] {
+        let all: [InvitationPurpose] = [.join, .ping, .chat]
         guard let peer else { return all }
         let taken = all.filter { $0.isAccepted(by: peer) != false }
         return taken.isEmpty ? [.join] : taken
@@ -51,7 +51,7 @@ enum Purpose: String, CaseIterable, Sendable {
     private static let codeKey = "code"
 
     /// The discovery info of a session that takes these purposes, and shows a one-time code with this number.
-    static func info(accepting purposes: [Purpose], codeNumber: Int? = nil) -> DiscoveryInfo {
+    static func info(accepting purposes: [InvitationPurpose], codeNumber: Int? = nil) -> DiscoveryInfo {
         var info: [String: String] = [:]
         if !purposes.isEmpty { info[infoKey] = purposes.map(\.rawValue).joined(separator: " ") }
         if let codeNumber { info[codeKey] = "\(codeNumber)" }
@@ -69,25 +69,25 @@ enum Purpose: String, CaseIterable, Sendable {
     }
 
     /// The purposes that `peer` advertises; nil if it advertises nothing about purposes.
-    static func accepted(by peer: Peer) -> [Purpose]? {
-        peer.info[infoKey]?.split(separator: " ").compactMap { Purpose(rawValue: String($0)) }
+    static func accepted(by peer: Peer) -> [InvitationPurpose]? {
+        peer.info[infoKey]?.split(separator: " ").compactMap { InvitationPurpose(rawValue: String($0)) }
     }
 
     /// The command that a peer runs, by what it advertises; nil if that is no command of this version.
     static func program(of peer: Peer) -> String? { accepted(by: peer).flatMap(program(accepting:)) }
 
-    private static func program(accepting purposes: [Purpose]) -> String? {
+    private static func program(accepting purposes: [InvitationPurpose]) -> String? {
         purposes.lazy.compactMap(\.acceptor).first
     }
 
-    /// The reason with which a session that accepts `purposes` declines an invitation for `wanted`, which is nil for an
+    /// The reason for declining an invitation for `wanted` at a session that accepts `purposes`. `wanted` is nil for an
     /// invitation of another program.
-    static func refusal(of wanted: Purpose?, accepting purposes: [Purpose]) -> String {
+    static func refusal(of wanted: InvitationPurpose?, accepting purposes: [InvitationPurpose]) -> String {
         guard let program = program(accepting: purposes) else { return "this nigh accepts no invitations" }
         return "it runs `\(program)`, which accepts only \(list(purposes))" + remedy(wanted)
     }
 
-    /// Why a session that wants this does not call `peer`, which advertises other purposes, and what to do there.
+    /// Why a session does not call `peer` for this purpose, because it advertises others, and what to do there.
     func mismatch(with peer: Peer) -> String {
         let purposes = Self.accepted(by: peer) ?? []
         let what = Self.program(accepting: purposes).map {
@@ -96,11 +96,11 @@ enum Purpose: String, CaseIterable, Sendable {
         return (what ?? "does not accept `\(counterpart)`") + Self.remedy(self)
     }
 
-    private static func list(_ purposes: [Purpose]) -> String {
+    private static func list(_ purposes: [InvitationPurpose]) -> String {
         purposes.filter { $0.acceptor != nil }.map { "`\($0.counterpart)`" }.joined(separator: " and ")
     }
 
-    private static func remedy(_ wanted: Purpose?) -> String {
+    private static func remedy(_ wanted: InvitationPurpose?) -> String {
         guard let wanted, let program = wanted.acceptor else { return "" }
         return "; for `\(wanted.counterpart)`, run `\(program)` there"
     }

@@ -5,12 +5,12 @@ import ProgramSupport
 /// results any more. The command then sums up and ends.
 ///
 /// `@unchecked Sendable`: the lock guards all mutable state.
-final class Interruption: @unchecked Sendable {
+final class StopRequest: @unchecked Sendable {
     private let lock = Lock()
     private var wasRequested = false
     private var handlers: [@Sendable () -> Void] = []
 
-    init() { Interrupts.onFirst { [weak self] in self?.request() } }
+    init() { TerminationSignals.onFirst { [weak self] in self?.request() } }
 
     /// Whether the request has come.
     var isRequested: Bool { lock.withLock { wasRequested } }

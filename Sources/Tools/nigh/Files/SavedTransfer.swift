@@ -8,10 +8,10 @@ import Synchronization
 /// The record of an unfinished `nigh send`, with which `nigh transfers` can list and continue it: a small text file in
 /// the user's data folder. The program that sends holds a lock on it.
 ///
-/// A record decides what is sent to whom. So it is not used if other users could have written it.
+/// A record decides which files go to which peer. So it is not used if other users could have written it.
 ///
 /// `@unchecked Sendable`: only the thread of one `FileSender` uses a record, except for `forget`.
-final class SendRecord: @unchecked Sendable {
+final class SavedTransfer: @unchecked Sendable {
     /// The content of the file.
     private(set) var content: Content
     let id: String
@@ -155,7 +155,7 @@ final class SendRecord: @unchecked Sendable {
     }
 }
 
-extension SendRecord {
+extension SavedTransfer {
     /// The content of a record: lines of a name and a value.
     struct Content: Sendable {
         /// The peer that the files were offered to.
