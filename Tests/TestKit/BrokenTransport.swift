@@ -125,8 +125,8 @@ extension BrokenTransport: TransportEventHandler {
     }
 }
 
-final class BrokenPipe: Pipe, PipeHandler, @unchecked Sendable {
-    private let inner: any Pipe
+final class BrokenPipe: ForwardingPipe, PipeHandler, @unchecked Sendable {
+    let inner: any Pipe
     private let owner: BrokenTransport
     private let loop: any EventLoop
     private var defect: Defect? { owner.defect }
@@ -141,8 +141,6 @@ final class BrokenPipe: Pipe, PipeHandler, @unchecked Sendable {
         self.loop = loop
     }
 
-    var localAddress: TransportAddress? { inner.localAddress }
-    var remoteAddress: TransportAddress? { inner.remoteAddress }
     var writableBytes: Int { defect == .neverSaysFull ? 1_000 : inner.writableBytes }
     var counters: PipeCounters {
         var counters = inner.counters
@@ -194,7 +192,6 @@ final class BrokenPipe: Pipe, PipeHandler, @unchecked Sendable {
         inner.openDatagrams().map { BrokenPort($0, owner: owner) }
     }
     func pauseReading() { if defect != .ignoresPause { inner.pauseReading() } }
-    func resumeReading() { inner.resumeReading() }
     func close(_ mode: PipeCloseMode) {
         if defect == .closesTwice, mode == .afterWriting {
             inner.close(.now)

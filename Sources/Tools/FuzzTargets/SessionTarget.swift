@@ -275,10 +275,9 @@ private final class Attacker: @unchecked Sendable {
 }
 
 /// A pipe whose incoming frames, and whose incoming packets, the attacker may change.
-private final class TamperedPipe: Pipe, PipeHandler, DatagramPort, DatagramHandler {
-    private let inner: any Pipe
+private final class TamperedPipe: ForwardingPipe, DatagramPort, DatagramHandler {
+    let inner: any Pipe
     private let attacker: Attacker
-    private var handler: (any PipeHandler)?
     private var router = FrameRouter()
     private var port: (any DatagramPort)?
     private var packetHandler: (any DatagramHandler)?
@@ -288,41 +287,10 @@ private final class TamperedPipe: Pipe, PipeHandler, DatagramPort, DatagramHandl
         self.attacker = attacker
     }
 
-    var localAddress: TransportAddress? { inner.localAddress }
-    var remoteAddress: TransportAddress? { inner.remoteAddress }
-    var writableBytes: Int { inner.writableBytes }
-    var counters: PipeCounters { inner.counters }
-    func write(_ queue: inout ByteQueue) { inner.write(&queue) }
-    func pauseReading() { inner.pauseReading() }
-    func resumeReading() { inner.resumeReading() }
-
-    func start(handler: any PipeHandler) {
-        self.handler = handler
-        inner.start(handler: self)
-    }
-
-    func close(_ mode: PipeCloseMode) {
-        inner.close(mode)
-        if mode == .now { handler = nil }
-    }
-
-    func pipe(_ pipe: any Pipe, received bytes: ByteSlice) {
+    func deliver(_ bytes: ByteSlice, to handler: any PipeHandler) {
         let frames = router.frames(in: bytes.bytes, changing: &attacker.edits, &attacker.input)
         let changed = frames.flatMap(\.self)
-        if !changed.isEmpty { handler?.pipe(self, received: ByteSlice(changed)) }
-    }
-
-    func pipeBecameWritable(_ pipe: any Pipe) { handler?.pipeBecameWritable(self) }
-    func pipeEnded(_ pipe: any Pipe) { handler?.pipeEnded(self) }
-
-    func pipeDrained(_ pipe: any Pipe) {
-        handler?.pipeDrained(self)
-        handler = nil
-    }
-
-    func pipeClosed(_ pipe: any Pipe, error: NighError?) {
-        handler?.pipeClosed(self, error: error)
-        handler = nil
+        if !changed.isEmpty { handler.pipe(self, received: ByteSlice(changed)) }
     }
 
     // MARK: Packets
