@@ -6,8 +6,7 @@ import Testing
 
 /// Tests that the code does what docs/reference/PROTOCOL.md says of pipes of packets and of brokers.
 @Suite struct BrokerPageTests {
-    @Test("the example of a pipe over a broker is what the code sends and understands")
-    func example() throws {
+    @Test func `the example of a pipe over a broker is what the code sends and understands`() throws {
         let lines = try Self.example()
         try #require(lines.count == 4)
         let end = { (place: String, token: String) in
