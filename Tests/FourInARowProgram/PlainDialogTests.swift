@@ -8,7 +8,7 @@ import Testing
 @testable import fourinarow
 
 struct PlainDialogTests {
-    /// What a person types and reads. The words are compared with a snapshot.
+    /// A dialog as a person types and reads it. The words are compared with a snapshot.
     private struct Transcript {
         var dialog: PlainDialog
         private(set) var lines: [String]

@@ -131,7 +131,7 @@ final class RelayNetwork {
         return (first, middle, last)
     }
 
-    /// The same, with a conversation between the two ends.
+    /// Makes a chain, and a conversation between its two ends.
     func makeRelayedPair(
         numbers: [UInt64] = [1, 2, 3], limits: RelayLimits = RelayLimits(), plan: FaultPlan = .none,
         adjust: (inout SessionConfiguration) -> Void = { _ in }

@@ -6,7 +6,7 @@ import Testing
 
 /// Damages byte streams on purpose, and tests that the world reports it.
 struct PlantedStreamFaultTests {
-    /// What a session must never do to a stream.
+    /// A kind of damage that a session must never do to a stream.
     enum Fault: CaseIterable {
         case losesBytes
         case doublesAByte

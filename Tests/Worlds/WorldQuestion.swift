@@ -95,7 +95,7 @@ final class WorldQuestion: @unchecked Sendable {
     }
 }
 
-/// What a program makes wrong with questions. It is planted on purpose, to see that the rules notice.
+/// A mistake that a program makes with questions. It is planted on purpose, to see that the rules notice.
 struct QuestionFault {
     enum Kind {
         case beginsTwice

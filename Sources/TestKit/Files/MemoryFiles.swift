@@ -68,12 +68,12 @@ package final class MemoryFiles: FileSource {
 
 /// A disk in memory that outlives the programs which receive files on it, for tests.
 package final class MemoryDisk {
-    /// What came of files that are not whole.
+    /// The received bytes of files that are not whole.
     package var parts: [String: [UInt8]] = [:]
     /// The whole files, under their names.
     package var files: [String: [UInt8]] = [:]
     package var folders: Set<String> = []
-    /// What earlier transfers of an offer kept: the name and the hash, by the path in the offer.
+    /// The files that earlier transfers of an offer kept: the name and the hash, by the path in the offer.
     package var kept: [String: (name: String, hash: [UInt8])] = [:]
     /// The bytes that fit in all.
     package var capacity = Int.max
@@ -83,7 +83,7 @@ package final class MemoryDisk {
     package var mostOpen = Int.max
     /// Whether other programs leave what is written alone, as far as a receiver can tell.
     package var isUntouched = true
-    /// What is open of files that are not whole. As on a real disk, each is opened once at a time.
+    /// The open ones of the files that are not whole. As on a real disk, each is opened once at a time.
     private var open: Set<String> = []
 
     package init() {}

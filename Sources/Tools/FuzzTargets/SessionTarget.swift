@@ -165,7 +165,7 @@ private final class SessionMember: @unchecked Sendable {
         return configuration
     }
 
-    /// What the program does, which must handle that it is not connected, or that there is no room.
+    /// Carries out an action of the program, which must handle that it is not connected, or that there is no room.
     func act(_ action: Action, _ other: SessionMember) {
         let id = other.session.id
         switch action {
@@ -205,7 +205,7 @@ private final class SessionMember: @unchecked Sendable {
             }
         case .readChannel: while channel?.poll() != nil {}
         case .ask:
-            // What the peer answers at once, and what it does not know.
+            // A question that the peer answers at once, and one that it does not know.
             let peer = session.peer(id)
             for name in ["echo", "nobody"] {
                 start { member in

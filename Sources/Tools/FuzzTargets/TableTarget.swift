@@ -16,7 +16,7 @@ struct TableTarget {
         var isClean = true
         /// The last action that it asked for. Nobody else may make it do anything.
         var requested: FourInARow.Action?
-        /// What it said, and has not yet seen reported.
+        /// The words that it said, and has not yet seen reported.
         var said: [Words] = []
         /// The game in which it protested.
         var protested: UInt32?

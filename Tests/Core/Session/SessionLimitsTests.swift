@@ -36,7 +36,7 @@ import Testing
         return TemporaryFolder.text(of: "/\(root)/docs/reference/LIMITS.md")
     }
 
-    /// What docs/reference/LIMITS.md gives as the default of each field, in seconds or as it is.
+    /// Returns the default of each field as docs/reference/LIMITS.md gives it, in seconds or as it is.
     private static func documented() -> [String: Double] {
         var defaults: [String: Double] = [:]
         for row in page.split(separator: "\n") where row.hasPrefix("| `") {

@@ -108,7 +108,7 @@ final class ScriptedPipe: Pipe, @unchecked Sendable {
         handler?.pipe(self, received: ByteSlice(bytes))
     }
 
-    /// What was written to it since the last call of this.
+    /// Returns the bytes that were written to it since the last call of this.
     func takeWritten() -> [UInt8] {
         defer { written = [] }
         return written

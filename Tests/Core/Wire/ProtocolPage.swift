@@ -59,7 +59,7 @@ struct ProtocolPage {
         return String(line)
     }
 
-    /// What one side sends in an example.
+    /// The bytes that one side sends in an example.
     struct Step {
         let isDialling: Bool
         let bytes: PatternOfBytes
