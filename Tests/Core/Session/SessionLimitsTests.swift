@@ -31,10 +31,7 @@ import Testing
 
     // MARK: The page
 
-    private static var page: String {
-        let root = #filePath.split(separator: "/").dropLast(4).joined(separator: "/")
-        return TemporaryFolder.text(of: "/\(root)/docs/reference/LIMITS.md")
-    }
+    private static var page: String { RepositoryFile.text(of: "docs/reference/LIMITS.md") }
 
     /// Returns the default of each field as docs/reference/LIMITS.md gives it, in seconds or as it is.
     private static func documented() -> [String: Double] {
