@@ -227,9 +227,8 @@ private final class SessionMember: @unchecked Sendable {
     }
 
     private func open(_ purpose: StreamPurpose, to id: PeerID) {
-        session.openStream(named: "s", to: id, for: purpose) { [held] result in
-            if let stream = try? result.get() { held.all.append(stream) }
-        }
+        let stream = try? session.reference.openStream(named: "s", to: id, for: purpose)
+        if let stream { held.all.append(stream) }
     }
 
     private func read(_ stream: ByteStream) {
