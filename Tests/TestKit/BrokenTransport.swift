@@ -1,6 +1,5 @@
 import Glibc
 import NighCore
-import NighMemory
 import NighTestKit
 
 /// A defect of the memory transport, with the name of the check that must notice it.
@@ -47,7 +46,7 @@ final class BrokenTransport: Transport, @unchecked Sendable {
     /// The defect, or nil for a correct transport.
     let defect: Defect?
     let mangling: Mangling?
-    private let inner = MemoryTransport(hub: hub)
+    private let inner: any Transport
     private var loop: (any EventLoop)!
     private var events: (any TransportEvents)?
     private var pipes: [BrokenPipe] = []
@@ -55,10 +54,10 @@ final class BrokenTransport: Transport, @unchecked Sendable {
     var lastHandler: (any PipeHandler)?
     var firstPort: BrokenPort?
 
-    @TaskLocal static var hub = MemoryHub()
     static let otherLoop = ThreadEventLoop()
 
-    init(_ defect: Defect?, mangling: Mangling? = nil) {
+    init(_ defect: Defect?, mangling: Mangling? = nil, around inner: any Transport) {
+        self.inner = inner
         self.defect = defect
         self.mangling = mangling
     }
