@@ -51,14 +51,19 @@ public final class TemporaryFolder: Sendable {
         return file
     }
 
-    /// Returns the content of the file at `path`, at most its first 64 KiB.
+    /// Returns the content of the file at `path`.
     package static func text(of path: String) -> String {
         let descriptor = open(path, O_RDONLY)
         precondition(descriptor >= 0)
         defer { close(descriptor) }
-        var bytes = [UInt8](repeating: 0, count: 65_536)
-        let count = read(descriptor, &bytes, bytes.count)
-        return String(decoding: bytes.prefix(max(count, 0)), as: UTF8.self)
+        var bytes: [UInt8] = []
+        var piece = [UInt8](repeating: 0, count: 65_536)
+        while true {
+            let count = read(descriptor, &piece, piece.count)
+            guard count > 0 else { break }
+            bytes += piece.prefix(count)
+        }
+        return String(decoding: bytes, as: UTF8.self)
     }
 
     /// Returns the permission bits of the file at `path`.

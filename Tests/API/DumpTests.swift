@@ -42,7 +42,7 @@ struct DumpTests {
 
     @Test(arguments: [
         ("a body", "x * Int(weight)", "x + Int(weight)"),
-        ("a comment", "What carries.", "Whatever carries."),
+        ("a comment", "A carrier.", "Any carrier."),
         ("a comment in an inlinable body", "// Why twice.", "/* What for. */"),
         ("a body's indentation", "        x * 2", "      x  *  2"),
         ("another line", "public enum Figure {", "\n\npublic enum Figure {"),

@@ -34,7 +34,7 @@ struct Fixture {
     /// The module's files before any change, each with its content.
     static let files = [
         "Figures.swift": """
-        /// What carries.
+        /// A carrier.
         public protocol Wire {
             func open()
             func close()

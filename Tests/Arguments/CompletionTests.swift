@@ -85,8 +85,7 @@ struct CompletionTests {
             ])
     }
 
-    @Test("Zsh completes the words that can come next, in a terminal")
-    func zsh() throws {
+    @Test func `Zsh completes the words that can come next, in a terminal`() throws {
         let unique =
             Self.cases.filter { !$0.offered.isEmpty && !$0.offered.contains(" ") } + [
                 ("try-it send --to p", "puma$(false)"), ("try-it send --lim", "--limit"),

@@ -11,7 +11,7 @@ struct ParseTests {
         return sending
     }
 
-    /// What is meant by `scan`, with this name and these arguments.
+    /// Returns the request that `scan` makes with this name and these arguments.
     private func scan(
         _ name: String? = nil, nearest: Int = 3, isQuiet: Bool = false, secret: String? = nil
     ) -> Sample.Request {

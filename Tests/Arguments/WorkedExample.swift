@@ -7,7 +7,7 @@ enum Request: Sendable {
     case join(Seat, table: String?)
 }
 
-/// Who plays: the same options for both commands.
+/// A player: the same options for both commands.
 struct Seat: Sendable {
     var name: String?
     var transport: String

@@ -1,20 +1,15 @@
-import Foundation
+import NighTestKit
 import Testing
 
 @testable import Arguments
 
 @Suite("The worked example")
 struct WorkedExampleTests {
-    @Test func `The module's comment contains the code that is compiled and tested here, word for word`()
-        throws
-    {
-        let root = "\(#filePath)".split(separator: "/").dropLast(3).map { "/\($0)" }.joined()
-        func lines(of path: String) throws -> [Substring] {
-            try String(contentsOfFile: "\(root)/\(path)", encoding: .utf8).split(separator: "\n")
-        }
-        let shown = try lines(of: "Sources/Tools/Arguments/Program.swift").filter { $0.hasPrefix("///") }
+    @Test func `The module's comment contains the code that is compiled and tested here, word for word`() {
+        func lines(of path: String) -> [Substring] { RepositoryFile.text(of: path).split(separator: "\n") }
+        let shown = lines(of: "Sources/Tools/Arguments/Program.swift").filter { $0.hasPrefix("///") }
             .map { $0.dropFirst(3) }.split { $0 == " ```" }
-        let compiled = try lines(of: "Tests/Arguments/WorkedExample.swift").dropFirst(2)
+        let compiled = lines(of: "Tests/Arguments/WorkedExample.swift").dropFirst(2)
         #expect(shown[1].filter { !$0.isEmpty }.map { $0.dropFirst() } == Array(compiled))
     }
 

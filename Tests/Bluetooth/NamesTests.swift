@@ -1,6 +1,6 @@
-import Foundation
 import NighBluetooth
 import NighCore
+import NighTestKit
 import Testing
 
 /// Tests how devices, services and addresses are named.
@@ -17,8 +17,7 @@ struct NamesTests {
     }
 
     @Test func `The example services in docs/reference/PROTOCOL.md have the UUIDs that it states`() throws {
-        let root = #filePath.split(separator: "/").dropLast(3).joined(separator: "/")
-        let page = try String(contentsOfFile: "/\(root)/docs/reference/PROTOCOL.md", encoding: .utf8)
+        let page = RepositoryFile.text(of: "docs/reference/PROTOCOL.md")
         let examples = page.matches(of: #/of `([a-z-]+)` (?:it is )?`([0-9a-f]{8}-[0-9a-f-]{27})`/#)
         #expect(examples.count == 2)
         for example in examples {
@@ -38,7 +37,7 @@ struct NamesTests {
         }
     }
 
-    @Test func `Random UUI ds have version 4 and are unique`() {
+    @Test func `Random UUIDs have version 4 and are unique`() {
         let uuids = (0..<100).map { _ in BluetoothUUID.random() }
         #expect(Set(uuids).count == 100)
         for uuid in uuids {

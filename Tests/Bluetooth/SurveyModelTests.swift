@@ -5,7 +5,7 @@ import Testing
 /// Tests that the reports of a survey are consistent for a session that knows nothing else, whatever happens in any
 /// order.
 struct SurveyModelTests {
-    /// What a session believes from the reports, together with the survey, the time and the devices being asked.
+    /// The beliefs of a session from the reports, together with the survey, the time and the devices being asked.
     private struct Model {
         var survey = DeviceSurvey(interval: .seconds(10))
         var now = Moment(nanoseconds: 0)
@@ -109,8 +109,8 @@ struct SurveyModelTests {
         #expect(model.survey.counts == (asked: 0, found: 0))
     }
 
-    /// What a device might answer: sessions that move, duplicates, records of other adapters, and this side's own
-    /// session.
+    /// Returns records that a device might answer: sessions that move, duplicates, records of other adapters, and this
+    /// side's own session.
     private static func records(of device: BluetoothAddress, _ random: inout SeededGenerator)
         -> [SessionRecord]
     {

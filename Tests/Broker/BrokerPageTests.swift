@@ -1,14 +1,13 @@
-import Glibc
 import NighCore
+import NighTestKit
 import Testing
 
 @testable import NighBroker
 
 /// Tests that the code does what docs/reference/PROTOCOL.md says of pipes of packets and of brokers.
 @Suite struct BrokerPageTests {
-    @Test("the example of a pipe over a broker is what the code sends and understands")
-    func example() throws {
-        let lines = try Self.example()
+    @Test func `the example of a pipe over a broker is what the code sends and understands`() throws {
+        let lines = Self.example()
         try #require(lines.count == 4)
         let end = { (place: String, token: String) in
             BrokerMessage.PipeEnd(
@@ -53,13 +52,8 @@ import Testing
         }
     }
 
-    private static func example() throws -> [[UInt8]] {
-        let root = #filePath.split(separator: "/").dropLast(3).joined(separator: "/")
-        let file = try #require(fopen("/\(root)/docs/reference/PROTOCOL.md", "r"))
-        defer { fclose(file) }
-        var bytes = [UInt8](repeating: 0, count: 1 << 18)
-        bytes.removeLast(bytes.count - fread(&bytes, 1, bytes.count, file))
-        let lines = String(decoding: bytes, as: UTF8.self).split(
+    private static func example() -> [[UInt8]] {
+        let lines = RepositoryFile.text(of: "docs/reference/PROTOCOL.md").split(
             separator: "\n", omittingEmptySubsequences: false)
         let section = lines.drop { $0 != "### 2.9 Over a message broker" }.drop { $0 != "```" }.dropFirst()
         return section.prefix { $0 != "```" }.map {

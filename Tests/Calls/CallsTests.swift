@@ -197,13 +197,11 @@ private func number(_ bytes: ByteSlice) -> UInt32 {
 
     @Test func `A peer that breaks the rules ends the stream of its calls, and nothing else`() throws {
         try Pair.withEcho(delay: { _ in 0 }) { pair in
-            nonisolated(unsafe) var stream: ByteStream?
-            pair.puma.session.openStream(named: "", to: pair.lynx.session.id, for: .calls) {
-                stream = try? $0.get()
-            }
-            _ = try stream?.tryWrite(CallRecord.cancel(number: 5).frame)
+            let stream = try pair.puma.session.reference.openStream(
+                named: "", to: pair.lynx.session.id, for: .calls)
+            _ = try stream.tryWrite(CallRecord.cancel(number: 5).frame)
             try pair.run()
-            #expect(throws: NighError.self) { try stream?.tryWrite(ByteSlice([1])) }
+            #expect(throws: NighError.self) { try stream.tryWrite(ByteSlice([1])) }
             pair.call([1])
             try pair.run()
             #expect(pair.outcomes.count == 1)

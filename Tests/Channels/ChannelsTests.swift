@@ -66,9 +66,7 @@ private struct Pair {
 
     /// Opens a stream of a channel as a hostile program may.
     func openStream(named name: String) -> ByteStream? {
-        nonisolated(unsafe) var stream: ByteStream?
-        puma.session.openStream(named: name, to: lynx.session.id, for: .channel) { stream = try? $0.get() }
-        return stream
+        try? puma.session.reference.openStream(named: name, to: lynx.session.id, for: .channel)
     }
 }
 

@@ -22,6 +22,14 @@ package enum Snapshots {
         }
     }
 
+    /// Compares a text with the file at `path` below Tests. Returns what the text is and should be, if it differs.
+    package static func difference(of text: String, from path: String) throws -> String? {
+        let path = "\(BuiltPackages.root)/Tests/\(path)"
+        if isRenewal { try Data(text.utf8).write(to: URL(filePath: path)) }
+        let saved = try? String(contentsOfFile: path, encoding: .utf8)
+        return text == saved ? nil : "it is\n\(text)\nand should be\n\(saved ?? "in a file")"
+    }
+
     /// Compares what `answer` gives for each line of a file below Tests, up to ` => `, with the rest of the line.
     /// Returns the lines that would be right instead.
     package static func differences(inTable path: String, _ answer: (String) throws -> String) throws

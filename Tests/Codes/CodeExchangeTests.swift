@@ -1,5 +1,5 @@
-import Glibc
 import NighCore
+import NighTestKit
 import Testing
 
 @testable import NighCodes
@@ -128,21 +128,12 @@ import Testing
             case .send(.confirmation(let proofOfA)) = try one.receive(.share(shareOfB, link: mark)),
             case .proven(send: .confirmation(let proofOfB)?) = try two.receive(.confirmation(proofOfA))
         else { throw Failure() }
-        let text = try Self.page().filter { !$0.isWhitespace }
+        let text = RepositoryFile.text(of: "docs/reference/PROTOCOL.md").filter { !$0.isWhitespace }
         for part in [mark, shareOfA, shareOfB, proofOfA, proofOfB] {
             let digits = part.map { byte in
                 byte < 16 ? "0\(String(byte, radix: 16))" : String(byte, radix: 16)
             }.joined()
             #expect(text.contains(digits), "\(digits)")
         }
-    }
-
-    private static func page() throws -> String {
-        let root = #filePath.split(separator: "/").dropLast(3).joined(separator: "/")
-        let file = try #require(fopen("/\(root)/docs/reference/PROTOCOL.md", "r"))
-        defer { fclose(file) }
-        var bytes = [UInt8](repeating: 0, count: 1 << 18)
-        bytes.removeLast(bytes.count - fread(&bytes, 1, bytes.count, file))
-        return String(decoding: bytes, as: UTF8.self)
     }
 }

@@ -146,7 +146,7 @@ struct TransferSideTests {
             [("a", content(200_000)), ("b", content(1_000)), ("pipe", content(300))], pipes: [2])
         pair.disk.keep("a", pair.files.contents[0])
         pair.disk.keep("b", [1])
-        // The same pipe may have other bytes, so it is sent in any case.
+        // A pipe may have other bytes each time, so it is sent in any case.
         pair.disk.keep("pipe", [2])
         pair.expectCompletion()
         #expect(pair.outgoing.progress.transferred == 1_300)

@@ -14,7 +14,7 @@ import Testing
         let incoming = IncomingFiles()
         private let pair: VirtualPair<TestLayer>
         private let arrivals = Arrivals()
-        private var opened: ByteStream?
+        private let opened: ByteStream
         private var sending: TransferSteps?
         private var receiving: TransferSteps?
         private(set) var sent: TransferEnding?
@@ -30,11 +30,10 @@ import Testing
             pair = try VirtualPair { [arrivals] in
                 TestLayer(streams: .files) { arrivals.stream = $0 }
             }
-            pair.puma.session.openStream(named: "files", to: pair.lynx.session.id, for: .files) {
-                [unowned self] in opened = try? $0.get()
-            }
+            opened = try pair.puma.session.reference.openStream(
+                named: "files", to: pair.lynx.session.id, for: .files)
             try pair.run()
-            sending = TransferSteps(outgoing, on: try #require(opened))
+            sending = TransferSteps(outgoing, on: opened)
         }
 
         var loop: VirtualEventLoop { pair.loop }

@@ -63,12 +63,10 @@ import Testing
     @Test func `A connection with a name that is no port is refused`() throws {
         let pair = try ForwardingPair()
         for name in ["", "0", "ssh", "022", "10.0.0.1:22"] {
-            nonisolated(unsafe) var stream: ByteStream?  // the loop is virtual: one thread
-            pair.puma.session.openStream(named: name, to: pair.lynx.session.id, for: .forward) {
-                stream = try? $0.get()
-            }
+            let stream = try pair.puma.session.reference.openStream(
+                named: name, to: pair.lynx.session.id, for: .forward)
             try pair.run()
-            guard case .bytes(let answer)? = stream?.poll() else {
+            guard case .bytes(let answer) = stream.poll() else {
                 Issue.record("\(name) was not answered")
                 continue
             }

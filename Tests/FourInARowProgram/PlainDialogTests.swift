@@ -1,3 +1,4 @@
+import ChildPrograms
 import Guests
 import NighCore
 import Terminal
@@ -7,7 +8,7 @@ import Testing
 @testable import fourinarow
 
 struct PlainDialogTests {
-    /// What a person types and reads. The words are compared with a snapshot.
+    /// A dialog as a person types and reads it. The words are compared with a snapshot.
     private struct Transcript {
         var dialog: PlainDialog
         private(set) var lines: [String]
@@ -28,7 +29,9 @@ struct PlainDialogTests {
         }
 
         func expect(_ snapshot: String) throws {
-            try Snapshot(name: snapshot).expect(lines.joined(separator: "\n"))
+            let text = lines.map { "\($0)\n" }.joined()
+            let path = "FourInARowProgram/Snapshots/\(snapshot).txt"
+            #expect(try Snapshots.difference(of: text, from: path) == nil)
         }
     }
 

@@ -45,7 +45,8 @@ struct TerminalWindowsTests {
             seen = try screen(windows, number)
             return seen == before
         }
-        try Snapshot(name: "window-won").expect(seen)
+        let path = "FourInARowProgram/Snapshots/window-won.txt"
+        #expect(try Snapshots.difference(of: "\(seen)\n", from: path) == nil)
         // The loser moves first in the next game.
         try windows.press("guest", "r")
         try windows.wait("guest", shows: "It's your turn")

@@ -8,7 +8,7 @@ import Testing
 private final class Tables {
     var tables: [GroupTable]
     let ids: [PeerID]
-    /// What is on its way, by sender and receiver.
+    /// The records that are on their way, by sender and receiver.
     private var underWay: [[[GroupRecord]]]
     var events: [[GroupTable.Event]]
     /// Whether there is room for what one tells another.
@@ -156,7 +156,7 @@ private final class Tables {
         let number = try #require(place.tables[0].number(of: GroupName("red")!))
         let receive = { try place.tables[1].receive(.message(number: number), from: place.ids[0]) }
         #expect(try receive() == GroupName("red"))
-        // What is late is dropped: the receiver has left.
+        // A late message is dropped: the receiver has left.
         try place.leave(1, "red")
         #expect(try receive() == nil)
         #expect(throws: WireError.self) {

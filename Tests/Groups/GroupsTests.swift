@@ -14,7 +14,7 @@ private final class Network {
         let groups: Groups
         fileprivate(set) var violations: [NighError] = []
         private var inboxes: [GroupName: (membership: Membership, messages: MessageSequence)] = [:]
-        /// What was received in each group: sender and number.
+        /// The messages received in each group: sender and number.
         private(set) var received: [GroupName: [(sender: PeerID, number: Int)]] = [:]
 
         var session: Session { probe.session }
@@ -132,7 +132,7 @@ private final class Network {
             sent += puma.send(sent, size: 1_024, to: red)
             try network.run(.milliseconds(1))
         }
-        // What is not read, what is not acknowledged, and one message more for each.
+        // 64 messages that are not read, 64 that are not acknowledged, and one more for each.
         #expect(sent <= 2 * 64 + 2 && sent >= 64, "\(sent)")
         lynx.read()
         try network.run(.seconds(1))

@@ -3,7 +3,7 @@ import Testing
 
 @testable import NighIntroductions
 
-/// What peers do that do not keep to the protocol, or only to its letter.
+/// Tests peers that break the protocol, or keep only to its letter.
 @Suite("A table of introductions whose peers are hostile") struct HostilePeerTests {
     private var scene = Scene()
     private let peer = Scene.peer(1)

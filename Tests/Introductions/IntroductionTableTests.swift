@@ -314,7 +314,7 @@ struct Scene {
         scene.table.reconsider(second, now: scene.now)
         _ = scene.run()
         #expect(scene.sent == [first: [.gone(second)], second: [.gone(first)]])
-        // What another one carries.
+        // A peer that others carry.
         scene.sent = [:]
         let far = Scene.peer(9)
         try scene.receive(Scene.member(far, isMesh: false, isCarried: true), from: first)

@@ -127,7 +127,7 @@ final class PipeEnd: PipeHandler, @unchecked Sendable {
     private var recordedLog: [Word] = []
     private var recordedBytes: [UInt8] = []
     private var recordedBreaches: [String] = []
-    /// What the handler does on the loop when it receives bytes.
+    /// Called on the loop when the handler receives bytes.
     private var whenBytesCome: ((SocketPipe) -> Void)?
 
     /// Takes over the descriptor, and starts the pipe.

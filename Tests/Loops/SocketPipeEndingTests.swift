@@ -95,7 +95,7 @@ struct SocketPipeEndingTests {
         let stream = Stream.bytes(0..<3_000_000)
         ground.end.write(stream)
         ground.end.close(.afterWriting)
-        // What arrives meanwhile must neither block the other end nor reset it.
+        // Bytes that arrive meanwhile must neither block the other end nor reset it.
         ground.far.write([1, 2, 3])
         // A pipe that nobody retains goes on to its end.
         ground.end.release()

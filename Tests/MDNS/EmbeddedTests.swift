@@ -1,5 +1,6 @@
 import Glibc
 import NighCore
+import NighTestKit
 import NighUV
 import Testing
 
@@ -10,50 +11,50 @@ import Testing
 struct EmbeddedTests {
     private let service = ServiceName("t-" + String(UInt32.random(in: .min ... .max), radix: 36))!
 
-    @Test func `Two services find each other and say goodbye`() async throws {
+    @Test func `Two services find each other and say goodbye`() throws {
         let first = Neighbour(service)
         let second = Neighbour(service)
         first.publish("First", port: 4_001, text: "a")
         first.browse()
         second.publish("Second", port: 4_002, text: "b")
         second.browse()
-        let seen = try await first.wait { $0.found["Second"] }
+        let seen = try first.wait { $0.found["Second"] }
         #expect(seen.port == 4_002)
         #expect(seen.id == "b")
         #expect(seen.endpoints[0].addresses.contains { $0.bytes == [127, 0, 0, 1] })
         #expect(!seen.isOwn)
-        #expect(try await second.wait { $0.found["First"] }.port == 4_001)
-        #expect(try await first.wait { $0.found["First"] }.isOwn)
+        #expect(try second.wait { $0.found["First"] }.port == 4_001)
+        #expect(try first.wait { $0.found["First"] }.isOwn)
         first.publish("First", port: 4_001, text: "changed")
-        _ = try await second.wait {
+        _ = try second.wait {
             $0.found["First"]?.id == "changed" ? true : nil
         }
         #expect(second.losses == [], "a text changes in place")
-        await second.end()
-        _ = try await first.wait { $0.losses.contains("Second") ? true : nil }
-        await first.end()
+        second.end()
+        _ = try first.wait { $0.losses.contains("Second") ? true : nil }
+        first.end()
     }
 
-    @Test func `The later service takes another name`() async throws {
+    @Test func `The later service takes another name`() throws {
         let first = Neighbour(service)
         first.publish("Puma", port: 4_001, text: "a")
-        #expect(try await first.wait { $0.name } == "Puma")
+        #expect(try first.wait { $0.name } == "Puma")
         let second = Neighbour(service)
         second.publish("Puma", port: 4_002, text: "b")
         // The second asks only for a moment whether the name is free. On a busy machine it may miss the first. Then one
         // of the two takes another name as soon as Avahi sees both.
-        _ = try await second.wait(noticing: [first]) {
+        _ = try second.wait {
             [$0.name, first.lastName].contains("Puma #2") ? true : nil
         }
         // The third has the same `id` as the holder of the name. So it counts as that program after a restart, and gets
         // the name.
         let third = Neighbour(service)
         third.publish("Puma", port: 4_003, text: first.lastName == "Puma" ? "a" : "b")
-        #expect(try await third.wait { $0.name } == "Puma")
-        for neighbour in [first, second, third] { await neighbour.end() }
+        #expect(try third.wait { $0.name } == "Puma")
+        for neighbour in [first, second, third] { neighbour.end() }
     }
 
-    @Test func `Two services that start at once are found under two names`() async throws {
+    @Test func `Two services that start at once are found under two names`() throws {
         let neighbours = (0..<2).map { _ in Neighbour(service) }
         for (number, neighbour) in neighbours.enumerated() {
             neighbour.publish("Puma", port: 4_001 + UInt16(number), text: "\(number)")
@@ -62,17 +63,17 @@ struct EmbeddedTests {
         watcher.browse()
         // One of the two keeps the name. If both are kept from running, Avahi may take it from both: then nobody has
         // withdrawn it, and it is found for two minutes more.
-        _ = try await watcher.wait(noticing: neighbours) { watcher in
+        _ = try watcher.wait { watcher in
             let names = neighbours.map(\.lastName)
             let areFound = zip(names, [4_001, 4_002]).allSatisfy { name, port in
                 name.flatMap { watcher.found[$0] }?.endpoints.contains { $0.port == port } == true
             }
             return areFound && names[0] != names[1] ? true : nil
         }
-        for neighbour in neighbours + [watcher] { await neighbour.end() }
+        for neighbour in neighbours + [watcher] { neighbour.end() }
     }
 
-    @Test func `Repeated starts and stops leave nothing open`() async throws {
+    @Test func `Repeated starts and stops leave nothing open`() throws {
         /// The number of mDNS sockets of this process.
         func sockets() -> Int {
             (0..<Int32(1_024)).count { descriptor in
@@ -93,25 +94,25 @@ struct EmbeddedTests {
                 let neighbour = Neighbour(service)
                 neighbour.publish("N\(number)", port: 4_000, text: "n")
                 neighbour.browse()
-                if number % 4 == 0 { _ = try await neighbour.wait { $0.name } }
-                await neighbour.end()
+                if number % 4 == 0 { _ = try neighbour.wait { $0.name } }
+                neighbour.end()
             }
             rounds += 1
         } while sockets() >= 20 && rounds < 8
         #expect(sockets() < 20)
     }
 
-    @Test func `A released service also says goodbye`() async throws {
+    @Test func `A released service also says goodbye`() throws {
         let first = Neighbour(service)
         let second = Neighbour(service)
         first.browse()
         second.publish("Second", port: 4_002, text: "b")
         second.browse()
-        _ = try await first.wait { $0.found["Second"] }
+        _ = try first.wait { $0.found["Second"] }
         second.release()
-        _ = try await first.wait { $0.losses.contains("Second") ? true : nil }
-        await first.end()
-        await second.end()
+        _ = try first.wait { $0.losses.contains("Second") ? true : nil }
+        first.end()
+        second.end()
     }
 
     @Test func `Multicast is received on loopback`() async throws {
@@ -130,13 +131,13 @@ struct EmbeddedTests {
         loop.shutdown()
     }
 
-    @Test func `A missing interface is named in the error`() async throws {
+    @Test func `A missing interface is named in the error`() throws {
         for mode in ServiceDiscovery.Mode.allCases {
             let neighbour = Neighbour(service, mode: mode, interface: "no-such-if")
             neighbour.browse()
-            let error = try await neighbour.wait { $0.failures.first }
+            let error = try neighbour.wait { $0.failures.first }
             if mode == .embedded { #expect("\(error)".contains("no network interface no-such-if")) }
-            await neighbour.end()
+            neighbour.end()
         }
     }
 }
@@ -155,7 +156,7 @@ extension DiscoveredService {
 
 /// A `ServiceDiscovery` on a loop of its own.
 ///
-/// `@unchecked Sendable`: the lock guards what other threads read; everything else is confined to the loop.
+/// `@unchecked Sendable`: the monitor guards what other threads read; everything else is confined to the loop.
 private final class Neighbour: ServiceDiscoveryEvents, @unchecked Sendable {
     struct Seen {
         var found: [String: DiscoveredService] = [:]
@@ -164,13 +165,11 @@ private final class Neighbour: ServiceDiscoveryEvents, @unchecked Sendable {
         var failures: [NighError] = []
     }
 
+    /// One monitor for all, so that a test that waits for one notices the reports to all others.
+    private static let monitor = Monitor()
     private let loop = UVEventLoop()
     private let service: ServiceName
-    private let lock = Lock()
     private var seen = Seen()
-    private var waiters: [Waiter] = []
-    /// Those that wait for something that is reported to this one.
-    private var listeners: [Neighbour] = []
     private var discovery: ServiceDiscovery?
 
     init(_ service: ServiceName, mode: ServiceDiscovery.Mode = .embedded, interface: String = "lo") {
@@ -196,65 +195,29 @@ private final class Neighbour: ServiceDiscoveryEvents, @unchecked Sendable {
     func release() { loop.execute { self.discovery = nil } }
 
     /// Shuts the discovery down, which sends its goodbyes.
-    func end() async {
-        await withCheckedContinuation { continuation in
-            loop.execute {
-                self.discovery?.shutdown()
-                self.discovery = nil
-                continuation.resume()
-            }
+    func end() {
+        loop.call {
+            self.discovery?.shutdown()
+            self.discovery = nil
         }
         loop.shutdown()
     }
 
-    var losses: [String] { lock.withLock { seen.losses } }
-    var lastName: String? { lock.withLock { seen.name } }
+    var losses: [String] { Self.monitor.read { seen.losses } }
+    var lastName: String? { Self.monitor.read { seen.name } }
 
-    /// Waits up to 5 min until `look` finds something in what was reported. It looks again whenever something is
-    /// reported to this one or to one of `others`.
-    func wait<Result: Sendable>(
-        noticing others: [Neighbour] = [], for look: @escaping (Seen) -> Result?
-    ) async throws -> Result {
-        for other in others { other.lock.withLock { other.listeners.append(self) } }
-        let result: Result? = await withCheckedContinuation { continuation in
-            let waiter = Waiter { seen, isLate in
-                let result = look(seen)
-                guard result != nil || isLate else { return false }
-                continuation.resume(returning: result)
-                return true
-            }
-            lock.withLock { if !waiter.isContent(seen, false) { waiters.append(waiter) } }
-            loop.execute {
-                self.loop.schedule(at: self.loop.now + .seconds(300)) { self.giveUp(waiter) }
-            }
+    /// Waits up to 5 min until `look` finds something in what was reported.
+    func wait<Result>(for look: (Seen) -> Result?) throws -> Result {
+        var result: Result?
+        _ = Self.monitor.wait(within: .seconds(300)) {
+            result = look(seen)
+            return result != nil
         }
-        return try #require(
-            result, "it never came: \(lock.withLock { seen }), names of others: \(others.map(\.lastName))")
+        let last = Self.monitor.read { seen }
+        return try #require(result, "it never came: \(last)")
     }
 
-    /// `@unchecked Sendable`: called only with the lock held.
-    private final class Waiter: @unchecked Sendable {
-        let isContent: (_ seen: Seen, _ isLate: Bool) -> Bool
-
-        init(_ isContent: @escaping (_ seen: Seen, _ isLate: Bool) -> Bool) { self.isContent = isContent }
-    }
-
-    private func giveUp(_ waiter: Waiter) {
-        lock.withLock {
-            guard let index = waiters.firstIndex(where: { $0 === waiter }) else { return }
-            waiters.remove(at: index)
-            _ = waiter.isContent(seen, true)
-        }
-    }
-
-    private func change(_ body: (inout Seen) -> Void) {
-        let listeners = lock.withLock {
-            body(&seen)
-            waiters.removeAll { $0.isContent(seen, false) }
-            return self.listeners
-        }
-        for listener in listeners { listener.change { _ in } }
-    }
+    private func change(_ body: (inout Seen) -> Void) { Self.monitor.change { body(&seen) } }
 
     func serviceFoundOrChanged(_ service: DiscoveredService) {
         change { $0.found[service.key.name] = service }

@@ -229,7 +229,7 @@ final class Network: ServiceDiscoveryEvents {
 
     func run(_ duration: Duration = .milliseconds(1)) throws { try loop.run(for: duration) }
 
-    /// What was reported since the last call of this, once everything that is due now is done.
+    /// Returns the reports since its last call, once everything that is due now is done.
     func reports() throws -> [String] {
         try loop.runQueued()
         defer { log = [] }

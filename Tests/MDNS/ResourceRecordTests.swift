@@ -49,7 +49,7 @@ struct ResourceRecordTests {
         #expect(TextEntry(key: "k", value: [UInt8](repeating: 0, count: 254)) == nil)
     }
 
-    @Test func addresses() throws {
+    @Test func `An address has a scope only if it is link-local, and tells whether it is loopback`() throws {
         let linkLocal: [UInt8] = [0xFE, 0x80] + [UInt8](repeating: 0, count: 13) + [9]
         #expect(HostAddress(bytes: [10, 0, 0, 1], interface: 3)?.description == "10.0.0.1")
         #expect(HostAddress(bytes: [10, 0, 0, 1], interface: 3)?.scope == 0)

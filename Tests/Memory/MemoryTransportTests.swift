@@ -4,26 +4,6 @@ import NighTestKit
 import Testing
 
 struct MemoryTransportTests {
-    @Test func `Advertises browses and dials`() throws {
-        let pair = try Pair()
-        #expect(pair.server.takeLog() == ["listening [memory://server]"])
-        pair.client.transport.browse("test")
-        try pair.loop.runQueued()
-        #expect(pair.client.takeLog() == ["found memory://server Server"])
-        let (client, server) = try pair.connect()
-        #expect(pair.client.takeLog() == ["dialled 1"])
-        #expect(pair.server.takeLog() == ["accepted"])
-        #expect(server.pipe.remoteAddress?.description == "memory://client")
-        #expect(client.pipe.remoteAddress?.description == "memory://server")
-        client.send("ping".utf8)
-        #expect(server.received.isEmpty)
-        try pair.loop.runQueued()
-        #expect(server.received == Array("ping".utf8))
-        server.send("pong".utf8)
-        try pair.loop.runQueued()
-        #expect(client.received == Array("pong".utf8))
-    }
-
     @Test func `Advertisements are found changed and lost`() throws {
         let pair = try Pair()
         pair.client.transport.browse("test")
@@ -72,36 +52,6 @@ struct MemoryTransportTests {
         #expect(second.takeLog() == ["listening [memory://x]"])
     }
 
-    @Test func `Drawn addresses differ`() throws {
-        let loop = VirtualEventLoop()
-        let hub = MemoryHub()
-        let recorders = (0..<3).map { _ in RecordedTransport(MemoryTransport(hub: hub), on: loop) }
-        for recorder in recorders { recorder.transport.advertise(advertisement("X")) }
-        try loop.runQueued()
-        #expect(Set(recorders.map { $0.takeLog() }).count == 3)
-    }
-
-    @Test func `A dial to a silent address times out`() throws {
-        let loop = VirtualEventLoop()
-        let hub = MemoryHub()
-        let client = RecordedTransport(MemoryTransport(hub: hub), on: loop)
-        client.dial(hub.makeSilentAddress(), timeout: .seconds(3))
-        try loop.run(for: .milliseconds(2_999))
-        #expect(client.takeLog() == [])
-        try loop.run(for: .milliseconds(1))
-        #expect(client.takeLog() == ["failed 1: no answer in time"])
-    }
-
-    @Test func `A cancelled dial reports nothing`() throws {
-        let pair = try Pair()
-        let dial = pair.client.dial(Pair.serverAddress)
-        pair.client.transport.cancelDial(dial)
-        try pair.loop.runUntilIdle()
-        #expect(pair.client.takeLog() == [])
-        #expect(pair.server.takeLog().last == "accepted")
-        #expect(pair.server.lastPipe.log == ["closed"])
-    }
-
     @Test func `An address of another scheme is refused`() throws {
         let pair = try Pair()
         pair.client.dial(TransportAddress(scheme: "tcp", value: "[::1]:1"))
@@ -125,21 +75,6 @@ struct MemoryTransportTests {
         #expect(MemoryHub.named("registry") === MemoryHub.named("registry"))
         #expect(throws: NighError.self) { try registry.make(TransportSpec(parsing: "memory:address=a b")) }
         #expect(throws: NighError.self) { try registry.make(TransportSpec(parsing: "memory:port=1")) }
-    }
-
-    @Test func `Shutdown is reported only to other transports`() throws {
-        let pair = try Pair()
-        pair.client.transport.browse("test")
-        let (client, server) = try pair.connect()
-        _ = (pair.client.takeLog(), pair.server.takeLog())
-        server.send(Array(repeating: 1, count: 10))
-        pair.server.transport.shutdown()
-        try pair.loop.runUntilIdle()
-        #expect(pair.server.takeLog() == [])
-        #expect(server.log == [])
-        #expect(pair.client.takeLog() == ["lost memory://server"])
-        #expect(client.log == ["closed: the link was lost"])
-        #expect(client.received == [])
     }
 
     @Test func `On one loop the same calls give the same events`() throws {

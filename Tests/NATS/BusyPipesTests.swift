@@ -109,13 +109,7 @@ import Testing
         func pipeDrained(_ pipe: any Pipe) {}
 
         func end() {
-            let done = Monitor()
-            let isDone = Guarded(false)
-            loop.execute { [self] in
-                transport.shutdown()
-                done.change { isDone.withLock { $0 = true } }
-            }
-            #expect(done.wait(within: .seconds(30)) { isDone.withLock { $0 } })
+            loop.call { [self] in transport.shutdown() }
             loop.shutdown()
         }
     }

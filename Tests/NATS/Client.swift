@@ -80,14 +80,7 @@ final class Client: BrokerEvents, @unchecked Sendable {
     /// Runs `body` on the loop, and waits for it.
     @discardableResult
     func onLoop<Result: Sendable>(_ body: @escaping @Sendable () -> Result) -> Result {
-        let result = Guarded<Result?>(nil)
-        let done = Monitor()
-        loop.execute {
-            let value = body()
-            done.change { result.withLock { $0 = value } }
-        }
-        precondition(done.wait(within: .seconds(60)) { result.withLock { $0 != nil } }, "the loop hangs")
-        return result.withLock { $0! }
+        loop.call(body)
     }
 
     func publish(_ text: String, to subject: String, answers: String? = nil) {
@@ -97,10 +90,9 @@ final class Client: BrokerEvents, @unchecked Sendable {
     /// Publishes so many packets of zeros at once.
     func publish(_ count: Int, of size: Int, to subject: String) {
         let packet = [UInt8](repeating: 0, count: size)
-        let work = { @Sendable in
+        onLoop {
             for _ in 0..<count { self.connection.publish(packet, to: subject, answers: nil) }
         }
-        if loop.isCurrent { work() } else { onLoop(work) }
     }
 
     /// Subscribes, and waits until the server knows.

@@ -16,8 +16,7 @@ import Testing
 
     /// The block of the page that configures the server, for these two people.
     private func configuration() throws -> String {
-        let root = #filePath.split(separator: "/").dropLast(3).joined(separator: "/")
-        let page = TemporaryFolder.text(of: "/\(root)/docs/guides/across-the-internet.md")
+        let page = RepositoryFile.text(of: "docs/guides/across-the-internet.md")
         let blocks = page.split(separator: "```").map(String.init)
         let block = try #require(blocks.first { $0.contains("authorization {") })
         let tls = try #require(

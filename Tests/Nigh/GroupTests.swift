@@ -75,7 +75,7 @@ import Testing
             }
             #expect(refused.members.isEmpty && red.members.isEmpty)
             await refused.leave()
-            // What was left stays left, whatever is joined later.
+            // A group that was left stays left, whatever is joined later.
             await #expect(throws: PartialSendError.self) { try await refused.send("late") }
             let accepted = try await lynx.join("red", context: [7])
             await wait(for: [puma], in: accepted)

@@ -102,7 +102,7 @@ import Testing
             }
         }
         await waitUntilAllAreConnected(sessions)
-        // What discovery would show, the peers say themselves, also when it changes.
+        // The peers themselves say everything that discovery would show, also when it changes.
         for await peers in sessions[3].peerLists where peers.contains(where: { $0.info == ["seat": "4"] }) {
             break
         }

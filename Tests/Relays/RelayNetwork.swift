@@ -55,9 +55,7 @@ final class RelayNetwork {
         func openStream(
             _ name: String, for purpose: StreamPurpose = .relay, to other: Member
         ) throws -> ByteStream {
-            nonisolated(unsafe) var stream: ByteStream?  // the loop is virtual: one thread
-            session.openStream(named: name, to: other.id, for: purpose) { stream = try? $0.get() }
-            return try #require(stream)
+            try session.reference.openStream(named: name, to: other.id, for: purpose)
         }
     }
 
@@ -131,7 +129,7 @@ final class RelayNetwork {
         return (first, middle, last)
     }
 
-    /// The same, with a conversation between the two ends.
+    /// Makes a chain, and a conversation between its two ends.
     func makeRelayedPair(
         numbers: [UInt64] = [1, 2, 3], limits: RelayLimits = RelayLimits(), plan: FaultPlan = .none,
         adjust: (inout SessionConfiguration) -> Void = { _ in }

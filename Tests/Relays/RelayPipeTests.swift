@@ -62,14 +62,13 @@ private final class PipePair {
 
     init() throws {
         nonisolated(unsafe) var incoming: ByteStream?  // the loop is virtual: one thread
-        nonisolated(unsafe) var outgoing: ByteStream?  // likewise
         let members = try network.connectedPair {
             $0.layers = [TestLayer(streams: .relay) { incoming = $0 }]
         }
         sessions = [members.first.session, members.second.session]
-        sessions[0].openStream(named: "pipe", to: sessions[1].id, for: .relay) { outgoing = try? $0.get() }
+        let outgoing = try sessions[0].reference.openStream(named: "pipe", to: sessions[1].id, for: .relay)
         try run()
-        first = end(try #require(outgoing))
+        first = end(outgoing)
         second = end(try #require(incoming))
         for end in [first!, second!] { end.start() }
         try run()

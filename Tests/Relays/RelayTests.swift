@@ -61,7 +61,7 @@ import Testing
         #expect(sent > 400)
         try network.run(.seconds(5))
         let taken = try #require(a.probe.statistics.peers[b.id]).streamBytesSent
-        // What the carrier keeps: what it may be sent, what it holds, and what it has to send.
+        // The carrier's window, the bytes that it holds, and those that it has to send.
         #expect(taken > 100_000 && taken < 1 << 20, "\(taken)")
         #expect(b.relays.carrier.heldByteCount <= 2 * (64 << 10))
         c.faults[1]?.release()

@@ -5,7 +5,7 @@ import Testing
 @testable import NighCore
 @testable import NighSystem
 
-/// What is in an identity file. `ProtectedFileTests` has what holds for all such files.
+/// Tests the content of identity files. `ProtectedFileTests` has the tests for all such files.
 @Suite struct IdentityFileTests {
     /// The first key of RFC 8032, section 7.1, as `openssl genpkey` writes it, and its PeerID.
     static let knownKey = """

@@ -11,7 +11,7 @@ import Testing
 /// sessions with an mDNS stack each, a socket that speaks mDNS, and only the loopback interface between them.
 @Suite(.serialized)
 struct ForgedAnnouncementTests {
-    /// What the forged announcement says.
+    /// The content of the forged announcement.
     enum Lie: CaseIterable {
         /// Another instance, at a port of this machine that accepts connections and never sends anything.
         case silentPort

@@ -28,7 +28,7 @@ import Testing
         /// The packets that the session has received, as they were before they were sealed.
         var packets: [[UInt8]] { monitor.read { received } }
 
-        /// What the session has offered on its link.
+        /// Returns the offer of packets that the session has sent on its link.
         func offer() throws -> DatagramOffer? {
             var rest = monitor.read { sent }.dropFirst(Preface.byteCount)
             while rest.count >= 4 {

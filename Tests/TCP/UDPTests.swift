@@ -47,7 +47,7 @@ import Testing
         }
         try puma.session.trySend([255], to: lynx.id)
         try room.wait("the reliable message comes", lynx) { $0.messages.contains { $0.origin.isReliable } }
-        // What is on its way is lost only if a buffer is full, so the last ones may still come.
+        // A packet on its way is lost only if a buffer is full, so the last ones may still come.
         let counts = try #require(statistics(puma, of: lynx.id))
         #expect(
             counts.messagesSent + counts.droppedByPace + counts.droppedByRoom >= 200 && counts.rejected == 0)

@@ -54,8 +54,7 @@ import Testing
         #expect(CellText("日本語").fitting(0).string == "")
     }
 
-    @Test("Lines break at spaces, and inside words only if necessary")
-    func lines() {
+    @Test func `Lines break at spaces, and inside words only if necessary`() {
         func lines(_ text: String, _ columns: Int) -> [String] {
             CellText(text).lines(of: columns).map(\.string)
         }

@@ -95,7 +95,7 @@ import Testing
 }
 
 extension Painter {
-    /// What is painted, in a readable form.
+    /// Returns the painted bytes in a readable form.
     fileprivate mutating func said(_ canvas: Canvas) -> String {
         String(String(decoding: paint(canvas), as: UTF8.self).map { $0 == "\u{1B}" ? "␛" : $0 })
     }

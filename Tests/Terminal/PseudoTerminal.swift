@@ -55,7 +55,7 @@ final class PseudoTerminal {
         return attributes
     }
 
-    /// The same attributes as numbers that can be compared.
+    /// The current attributes as numbers that can be compared.
     var settings: [UInt32] {
         let attributes = attributes
         let keys = withUnsafeBytes(of: attributes.c_cc) { $0.map(UInt32.init) }

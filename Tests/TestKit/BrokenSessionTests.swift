@@ -6,15 +6,9 @@ import Testing
 /// Tests that the session checks fail for sessions over a broken transport. Otherwise the checks would prove nothing.
 struct BrokenSessionTests {
     private func rig(_ defect: Defect?, _ mangling: Mangling? = nil) -> TransportRig {
-        let hub = MemoryHub()
-        var rig = TransportRig(
-            "broken", on: VirtualEventLoop(),
-            refusedAddress: TransportAddress(scheme: "memory", value: "nobody"),
-            silentAddress: hub.makeSilentAddress(),
-            makeTransport: {
-                BrokenTransport.$hub.withValue(hub) { BrokenTransport(defect, mangling: mangling) }
-            }
-        )
+        var rig = TransportRig.memory(isVirtual: true) {
+            BrokenTransport(defect, mangling: mangling, around: $0)
+        }
         rig.timeout = .seconds(5)
         return rig
     }

@@ -1,6 +1,5 @@
 import Glibc
 import NighCore
-import NighMemory
 import NighTestKit
 
 /// A defect of the memory transport, with the name of the check that must notice it.
@@ -47,7 +46,7 @@ final class BrokenTransport: Transport, @unchecked Sendable {
     /// The defect, or nil for a correct transport.
     let defect: Defect?
     let mangling: Mangling?
-    private let inner = MemoryTransport(hub: hub)
+    private let inner: any Transport
     private var loop: (any EventLoop)!
     private var events: (any TransportEvents)?
     private var pipes: [BrokenPipe] = []
@@ -55,10 +54,10 @@ final class BrokenTransport: Transport, @unchecked Sendable {
     var lastHandler: (any PipeHandler)?
     var firstPort: BrokenPort?
 
-    @TaskLocal static var hub = MemoryHub()
     static let otherLoop = ThreadEventLoop()
 
-    init(_ defect: Defect?, mangling: Mangling? = nil) {
+    init(_ defect: Defect?, mangling: Mangling? = nil, around inner: any Transport) {
+        self.inner = inner
         self.defect = defect
         self.mangling = mangling
     }
@@ -125,8 +124,8 @@ extension BrokenTransport: TransportEventHandler {
     }
 }
 
-final class BrokenPipe: Pipe, PipeHandler, @unchecked Sendable {
-    private let inner: any Pipe
+final class BrokenPipe: ForwardingPipe, PipeHandler, @unchecked Sendable {
+    let inner: any Pipe
     private let owner: BrokenTransport
     private let loop: any EventLoop
     private var defect: Defect? { owner.defect }
@@ -141,8 +140,6 @@ final class BrokenPipe: Pipe, PipeHandler, @unchecked Sendable {
         self.loop = loop
     }
 
-    var localAddress: TransportAddress? { inner.localAddress }
-    var remoteAddress: TransportAddress? { inner.remoteAddress }
     var writableBytes: Int { defect == .neverSaysFull ? 1_000 : inner.writableBytes }
     var counters: PipeCounters {
         var counters = inner.counters
@@ -194,7 +191,6 @@ final class BrokenPipe: Pipe, PipeHandler, @unchecked Sendable {
         inner.openDatagrams().map { BrokenPort($0, owner: owner) }
     }
     func pauseReading() { if defect != .ignoresPause { inner.pauseReading() } }
-    func resumeReading() { inner.resumeReading() }
     func close(_ mode: PipeCloseMode) {
         if defect == .closesTwice, mode == .afterWriting {
             inner.close(.now)

@@ -1,17 +1,11 @@
 import NighCore
-import NighMemory
 import NighTestKit
 import Testing
 
 /// Tests that the suite fails for transports that break the contract. Otherwise the suite would prove nothing.
 struct BrokenTransportTests {
     private func rig(_ defect: Defect?) -> TransportRig {
-        let hub = MemoryHub()
-        var rig = TransportRig(
-            "broken", on: VirtualEventLoop(),
-            refusedAddress: TransportAddress(scheme: "memory", value: "nobody"),
-            silentAddress: hub.makeSilentAddress(),
-            makeTransport: { BrokenTransport.$hub.withValue(hub) { BrokenTransport(defect) } })
+        var rig = TransportRig.memory(isVirtual: true) { BrokenTransport(defect, around: $0) }
         rig.timeout = .seconds(1)
         return rig
     }

@@ -3,17 +3,11 @@ import NighMemory
 import NighTestKit
 import Testing
 
-/// Runs every check on every transport that needs no network.
+/// Runs every check on every transport that needs no network, and the checks of sessions on memory.
 struct ConformanceTests {
-    @Test(arguments: TransportConformance.checks)
-    func `Memory in virtual time`(_ check: ConformanceCheck) {
-        let outcome = check.run { .memory(isVirtual: true) }
-        #expect(outcome.verdict == .passed)
-    }
-
-    @Test(arguments: TransportConformance.checks)
-    func `Memory on threads`(_ check: ConformanceCheck) {
-        let outcome = check.run { .memory(isVirtual: false) }
+    @Test(arguments: TransportConformance.checks + SessionConformance.checks, [true, false])
+    func `Memory, in virtual time and on threads`(_ check: ConformanceCheck, _ isVirtual: Bool) {
+        let outcome = check.run { .memory(isVirtual: isVirtual) }
         #expect(outcome.verdict == .passed)
     }
 
@@ -31,9 +25,9 @@ struct ConformanceTests {
     }
 
     @Test func `Check names are unique`() {
-        let names = TransportConformance.checks.map(\.name)
+        let names = (TransportConformance.checks + SessionConformance.checks).map(\.name)
         #expect(Set(names).count == names.count)
-        #expect(names.count >= 25)
+        #expect(TransportConformance.checks.count >= 25 && SessionConformance.checks.count >= 35)
     }
 
     @Test func `A chosen check is run alone`() {
@@ -42,6 +36,8 @@ struct ConformanceTests {
         #expect(report.isPassed)
         #expect(report.description.hasPrefix("pass  dial-refused"))
         #expect(!checkTransportConformance(only: ["no-such-check"]) { .memory(isVirtual: true) }.isPassed)
+        let sessions = checkSessionConformance(only: ["call-oneself"]) { .memory(isVirtual: true) }
+        #expect(sessions.outcomes.map(\.name) == ["call-oneself"] && sessions.isPassed)
     }
 
     @Test func `Inapplicable checks are skipped with a reason`() {

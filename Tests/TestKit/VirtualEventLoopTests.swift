@@ -3,7 +3,7 @@ import NighTestKit
 import Testing
 
 struct VirtualEventLoopTests {
-    /// What ran, in order. `@unchecked Sendable`: the loop runs only on the test's thread.
+    /// Notes of the work that ran, in order. `@unchecked Sendable`: the loop runs only on the test's thread.
     final class Notes: @unchecked Sendable {
         var all: [String] = []
     }

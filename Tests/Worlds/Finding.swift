@@ -27,7 +27,7 @@ package struct Finding: Error, CustomStringConvertible, Sendable {
     }
 }
 
-/// What happened in one world or several. It shows that the rules were really tested.
+/// Counts of the events in one world or several. They show that the rules were really tested.
 package struct WorldCounts: Sendable, Equatable {
     /// The number of worlds.
     package var worlds = 0
@@ -132,7 +132,7 @@ package struct WorldCounts: Sendable, Equatable {
 package struct WorldReport: Sendable {
     /// The seed of the world.
     package let seed: UInt64
-    /// What happened in it.
+    /// Counts of the events in it.
     package let counts: WorldCounts
     /// A hash of everything that happened; the same for every run of the seed.
     package let hash: UInt64

@@ -5,7 +5,7 @@ import NighMemory
 /// A fake peer. It listens where another peer is expected, and proves no identity.
 ///
 /// `@unchecked Sendable`: everything happens on the one virtual loop.
-package final class Impostor: TransportEvents, PipeHandler, @unchecked Sendable {
+package final class Impostor: TransportEventHandler, PipeHandler, @unchecked Sendable {
     package enum Behavior: CaseIterable, Sendable {
         case silent
         /// Closes each pipe at once.
@@ -49,7 +49,8 @@ package final class Impostor: TransportEvents, PipeHandler, @unchecked Sendable 
         pipes = []
     }
 
-    package func pipeOpened(_ pipe: any Pipe, dial: DialID?, by transport: any Transport) {
+    package func handle(_ event: TransportEvent, by transport: any Transport) {
+        guard case .pipeOpened(let pipe, _) = event else { return }
         pipes.append(pipe)
         pipe.start(handler: self)
         switch behavior {
@@ -82,14 +83,4 @@ package final class Impostor: TransportEvents, PipeHandler, @unchecked Sendable 
 
     package func pipeBecameWritable(_ pipe: any Pipe) {}
     package func pipeDrained(_ pipe: any Pipe) {}
-    package func routeFound(_ sighting: Sighting, by transport: any Transport) {}
-    package func routeChanged(_ sighting: Sighting, by transport: any Transport) {}
-    package func routeLost(_ address: TransportAddress, by transport: any Transport) {}
-    package func addressKnown(_ address: TransportAddress, by transport: any Transport) {}
-    package func dialFailed(_ dial: DialID, error: NighError, by transport: any Transport) {}
-    package func advertised(as name: DisplayName, by transport: any Transport) {}
-    package func advertisingFailed(_ error: NighError, by transport: any Transport) {}
-    package func browsingFailed(_ error: NighError, by transport: any Transport) {}
-    package func listeningChanged(_ addresses: [TransportAddress], by transport: any Transport) {}
-    package func transportChanged(_ condition: TransportCondition, by transport: any Transport) {}
 }

@@ -8,7 +8,7 @@ import NighRelays
 ///
 /// `@unchecked Sendable`: confined to the thread that runs the world.
 final class MeshRun: @unchecked Sendable {
-    /// What a message says: who sent it to whom, in which conversation, and its number there.
+    /// The content of a message: the sender, the receiver, the conversation, and the message's number there.
     struct Content: Equatable {
         static let mark: [UInt8] = Array("mesh message ".utf8)
         static let byteCount = mark.count + 2 * PeerID.byteCount + 16

@@ -1,7 +1,7 @@
 import NighCore
 import NighTestKit
 
-/// What it took to connect the sessions of a mesh, all through the first of them.
+/// The cost of connecting the sessions of a mesh, all through the first of them.
 package struct MeshGrowth: Sendable {
     /// The number of sessions.
     package let size: Int

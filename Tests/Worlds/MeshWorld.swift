@@ -23,7 +23,7 @@ package final class MeshWorld: @unchecked Sendable {
         let browses: Bool
     }
 
-    /// What is made wrong on purpose, to see that the rules notice.
+    /// Mistakes that are planted on purpose, to see that the rules notice.
     struct Fault {
         /// Sessions hear nothing of others.
         var losesRecords = false
@@ -176,7 +176,7 @@ package final class MeshWorld: @unchecked Sendable {
         }
         current = [:]
         runs = []
-        // What is planned, and what the loop still has to do, would keep all of it in memory.
+        // Everything that is planned, and the loop's remaining work, would keep all of it in memory.
         agenda.removeAll()
         try? loop.run(for: .seconds(3_600))
     }

@@ -334,7 +334,7 @@ final class SessionRun: @unchecked Sendable {
     }
 
     private func read(_ bytes: UnsafeRawBufferPointer, _ origin: MessageOrigin) {
-        // What arrived before the session closed may be read at any time afterwards.
+        // Messages that arrived before the session closed may be read at any time afterwards.
         let (closed, reported) = (hasClosed, sawClosed)
         (hasClosed, sawClosed) = (false, false)
         received(bytes, origin)

@@ -2,7 +2,7 @@ import NighChannels
 import NighCore
 import NighTestKit
 
-// What users do with channels, and what must be true of these.
+// Channels of users, and the rules that these must keep.
 
 extension World {
     private static let channelNames = ["red", "blue"]

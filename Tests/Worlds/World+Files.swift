@@ -2,7 +2,7 @@ import NighCore
 import NighTestKit
 import NighFiles
 
-// What users do with files, and what must be true of these.
+// Files that users offer and receive, and the rules that these must keep.
 
 extension World {
     /// The smallest window of streams with which files are sent. With less, a file takes thousands of round trips.
@@ -104,7 +104,7 @@ extension World {
     /// Takes a stream with which a peer offers files.
     func filesOffered(_ run: SessionRun, _ stream: ByteStream) {
         guard let other = index(of: stream.peer) else { return }
-        // What an earlier conversation has left ends before more of the same files come.
+        // The transfers of an earlier conversation end before more of the same files come.
         for earlier in run.transfers where earlier.peer == other { step(earlier, run) }
         begin(WorldTransfer(with: other, IncomingFiles(), on: stream, nil), run)
     }

@@ -2,7 +2,7 @@ import NighCore
 import NighTestKit
 import NighGroups
 
-// What users do with groups, and what must be true of these.
+// Groups of users, and the rules that these must keep.
 
 /// The groups of one run, and what it was told and has received.
 ///
@@ -15,7 +15,7 @@ final class WorldGroups: @unchecked Sendable {
     fileprivate var told: [GroupName: Set<PeerID>] = [:]
     /// Those who have refused this run since it has joined.
     fileprivate var refusedBy: [GroupName: Set<PeerID>] = [:]
-    /// What this run has joined each group with, and others decide by.
+    /// The context with which this run has joined each group, and by which others decide.
     fileprivate var badges: [GroupName: UInt8] = [:]
     /// The last message from each peer in each group.
     private var last: [GroupName: [PeerID: UInt64]] = [:]

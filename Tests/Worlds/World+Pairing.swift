@@ -1,8 +1,8 @@
 import NighCore
 import NighTestKit
 
-// What users do about pairing, and the rule that is checked: two peers are paired only after both users have confirmed
-// the same digits.
+// Pairing by users, and the rule that is checked: two peers are paired only after both users have confirmed the same
+// digits.
 
 extension World {
     /// How long two users may compare digits.

@@ -2,7 +2,7 @@ import NighCalls
 import NighCore
 import NighTestKit
 
-// What users ask each other's programs and actors, and what must be true of the answers.
+// Questions that users ask each other's programs and actors, and the rules that the answers must keep.
 
 extension World {
     private static let questionNames = ["square", "root"]

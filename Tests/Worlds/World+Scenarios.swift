@@ -23,15 +23,23 @@ extension World {
             }
             let world = World(
                 seed: seed, plan: WorldPlan(members), generator: generator, keepingLog: keepingLog)
-            world.inviteEachOther(within: longest)
+            world.play { world.inviteEachOther(within: longest) }
             return world
         }
     }
 
-    private func inviteEachOther(within longest: Int) {
+    /// Begins all runs, whose users do nothing by themselves, carries out the scenario, and checks how it ends.
+    private func play(_ scenario: () -> Void) {
         isQuiet = true
         for worldPeer in peers { begin(worldPeer) }
         advance(by: .seconds(1))
+        scenario()
+        checkAtRest()
+        closeAll()
+        end()
+    }
+
+    private func inviteEachOther(within longest: Int) {
         let runs = activeRuns
         for run in runs {
             // Often at the very same moment.
@@ -53,9 +61,6 @@ extension World {
                     "\(counts.conversations) conversations begun at both ends, \(counts.interruptions) lost"))
         }
         exchange()
-        checkAtRest()
-        closeAll()
-        end()
     }
 
     /// Lets every session send messages to all peers that it is connected to, and checks that all of them arrive.
@@ -82,15 +87,12 @@ extension World {
             let world = World(
                 seed: seed, plan: WorldPlan([member, member, member]),
                 generator: SeededGenerator(seed: seed), keepingLog: keepingLog)
-            world.restartOneOfThree(cycles)
+            world.play { world.restartOneOfThree(cycles) }
             return world
         }
     }
 
     private func restartOneOfThree(_ cycles: Int) {
-        isQuiet = true
-        for worldPeer in peers { begin(worldPeer) }
-        advance(by: .seconds(1))
         let victim = peers[2]
         for cycle in 0..<cycles where finding == nil {
             connect(victim, cycle)
@@ -114,8 +116,6 @@ extension World {
             advance(by: .seconds(1))
             checkAtRest()
         }
-        closeAll()
-        end()
     }
 
     private func kill(_ run: SessionRun) {
@@ -161,15 +161,12 @@ extension World {
             let world = World(
                 seed: seed, plan: WorldPlan([WorldPlan.Member](repeating: member, count: count)),
                 generator: SeededGenerator(seed: seed), keepingLog: keepingLog, workLimit: .max)
-            world.meet(messages)
+            world.play { world.meet(messages) }
             return world
         }
     }
 
     private func meet(_ messages: Int) {
-        isQuiet = true
-        for worldPeer in peers { begin(worldPeer) }
-        advance(by: .seconds(1))
         for run in activeRuns {
             for other in peers.indices where other > run.index {
                 schedule(after: generator.milliseconds(0...5_000)) { [self] in
@@ -184,8 +181,5 @@ extension World {
             run.report(.agreement, "is connected to \(run.streams.count) of \(peers.count - 1)")
         }
         exchange(messages)
-        checkAtRest()
-        closeAll()
-        end()
     }
 }

@@ -2,7 +2,7 @@ import NighCore
 import NighTestKit
 import NighMemory
 
-// What users send, and how.
+// Messages that users send.
 
 extension World {
     private func length() -> Int {

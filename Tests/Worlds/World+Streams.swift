@@ -1,7 +1,7 @@
 import NighCore
 import NighTestKit
 
-// What users do with byte streams, and what must be true of these.
+// Byte streams of users, and the rules that these must keep.
 
 extension World {
     /// Lets the user of a run open streams now and then, in worlds with streams.

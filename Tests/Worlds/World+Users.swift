@@ -1,7 +1,7 @@
 import NighCore
 import NighTestKit
 
-// What the users of a world do, and how they respond.
+// The actions of a world's users, and their responses.
 
 extension World {
     // MARK: Own actions
@@ -128,7 +128,7 @@ extension World {
         }
     }
 
-    /// What the invitations of a member say to another. An invitation by address says nothing.
+    /// Returns the context of a member's invitations to another. An invitation by address has none.
     func context(from inviter: Int, to invited: Int) -> [UInt8] {
         [inviter, invited].map { UInt8(truncatingIfNeeded: $0) }
     }

@@ -39,7 +39,7 @@ package final class World: @unchecked Sendable {
     /// Decides what users do with byte streams. It is a generator of its own, so that everything else in a world stays
     /// what it is without them.
     var streamGenerator: SeededGenerator
-    /// What users have offered to others, by number.
+    /// The files that users have offered to others, by number.
     var deliveries: [WorldDelivery] = []
     /// Decides what users do with files, as `streamGenerator` does with streams.
     var fileGenerator: SeededGenerator

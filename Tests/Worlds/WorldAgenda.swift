@@ -1,7 +1,7 @@
 import NighCore
 import NighTestKit
 
-/// What happens in a simulated world at certain moments, between the turns of its loop.
+/// The actions that a simulated world carries out at certain moments, between the turns of its loop.
 final class WorldAgenda {
     private let loop: VirtualEventLoop
     private var planned = TimerQueue<() -> Void>()

@@ -1,7 +1,7 @@
 import NighCore
 import NighTestKit
 
-/// What happened in a world, in order: always as a hash and, if requested, as lines of text.
+/// The events of a world, in order: always as a hash and, if requested, as lines of text.
 ///
 /// Two runs of one seed must give the same hash. A run with lines costs many times as much as one without.
 struct WorldLog {

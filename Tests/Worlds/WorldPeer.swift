@@ -6,7 +6,7 @@ final class WorldPeer {
     let index: Int
     let identity: Identity
     let member: WorldPlan.Member
-    /// What it knows of the others' keys, across all its runs.
+    /// Its knowledge of the others' keys, across all its runs.
     let trust = TrustStore.ephemeral()
     /// The files that others have sent it, across all its runs.
     let disk = MemoryDisk()

@@ -2,7 +2,7 @@ import NighCore
 import NighTestKit
 import NighMemory
 
-/// What a seed decides about a world before it starts: how rough it is, who its members are, and how they behave.
+/// A world as its seed decides it before it starts: how rough it is, who its members are, and how they behave.
 struct WorldPlan {
     /// How rough the world is, and so what may be demanded of it.
     enum Kind: String, CaseIterable {

@@ -95,12 +95,16 @@ final class WorldQuestion: @unchecked Sendable {
     }
 }
 
-/// What a program makes wrong with questions. It is planted on purpose, to see that the rules notice.
+/// A mistake that a program makes with questions. It is planted on purpose, to see that the rules notice.
 struct QuestionFault {
-    enum Kind {
+    enum Kind: Sendable {
+        /// A program works on a question twice.
         case beginsTwice
+        /// The calls to an actor begin in another order than they were made.
         case beginsLate
+        /// A question gets the answer to another.
         case mixesAnswers
+        /// The work goes on although nobody waits for the answer.
         case ignoresCancellation
         /// The asker is not told how its question has ended.
         case losesOutcomes

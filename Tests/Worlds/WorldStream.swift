@@ -28,9 +28,9 @@ final class WorldStream: @unchecked Sendable {
     var ends: [ByteStream?] = [nil, nil]
     /// The user at each end; the second is nil until the stream has arrived there.
     var users: [SessionRun?]
-    /// What each user sent messages as when the stream was opened, or had arrived. A conversation that one side has
-    /// left may begin again under its number, because the other side still asks for it; the streams of before are over
-    /// then.
+    /// The ledger's number for each user's messages when the stream was opened, or had arrived. A conversation that one
+    /// side has left may begin again under its number, because the other side still asks for it; the streams of before
+    /// are over then.
     var senders: [Int?] = [nil, nil]
     /// From the opener, and to it.
     var directions = [Direction(), Direction()]

@@ -6,44 +6,30 @@ extension TransportConformance {
             "close-after-writing",
             "all bytes before close(.afterWriting) arrive; then pipeEnded or pipeClosed, without an error"
         ) { testbed in
-            let server = try testbed.startListener()
-            let client = try testbed.startTransport()
-            for size in [1, 100_000, 3_000_000] {
-                for isDialledEnd in [true, false] {
-                    let (dialled, accepted) = try testbed.connect(client, server)
-                    let (from, to) = isDialledEnd ? (dialled, accepted) : (accepted, dialled)
-                    try from.sendAtOnce(tag: 1, upTo: size, thenClose: .afterWriting)
-                    try testbed.wait("the other end is notified of the close", while: { to.received }) {
-                        to.isOver
-                    }
-                    try testbed.expect(
-                        to.received == size, "\(to.received) of \(size) bytes arrived before the end")
-                    for case .closed(let error?) in to.log {
-                        throw Testbed.Failure(message: "the regular end came with an error: \(error)")
-                    }
-                    try to.close(.now)
+            try sendBothWays(testbed, [1, 100_000, 3_000_000], thenClose: .afterWriting) { _, to, size in
+                try testbed.wait("the other end is notified of the close", while: { to.received }) {
+                    to.isOver
                 }
+                try testbed.expect(
+                    to.received == size, "\(to.received) of \(size) bytes arrived before the end")
+                for case .closed(let error?) in to.log {
+                    throw Testbed.Failure(message: "the regular end came with an error: \(error)")
+                }
+                try to.close(.now)
             }
         },
         ConformanceCheck(
             "drained",
             "after close(.afterWriting) a pipe reports once that it is drained; after pipeClosed, nothing"
         ) { testbed in
-            let server = try testbed.startListener()
-            let client = try testbed.startTransport()
-            for size in [0, 1, 200_000] {
-                for isDialledEnd in [true, false] {
-                    let (dialled, accepted) = try testbed.connect(client, server)
-                    let (from, to) = isDialledEnd ? (dialled, accepted) : (accepted, dialled)
-                    try from.sendAtOnce(tag: 1, upTo: size, thenClose: .afterWriting)
-                    try from.close(.now)
-                    try testbed.wait("the pipe reports that it is drained") { from.isDrained }
-                    try testbed.wait("the other end is notified of the close") { to.isOver }
-                    try testbed.expect(
-                        to.received == size, "\(to.received) of \(size) bytes arrived before the end")
-                    if try to.close(.afterWriting) {
-                        try testbed.wait("the other end is also drained") { to.isDrained }
-                    }
+            try sendBothWays(testbed, [0, 1, 200_000], thenClose: .afterWriting) { from, to, size in
+                try from.close(.now)
+                try testbed.wait("the pipe reports that it is drained") { from.isDrained }
+                try testbed.wait("the other end is notified of the close") { to.isOver }
+                try testbed.expect(
+                    to.received == size, "\(to.received) of \(size) bytes arrived before the end")
+                if try to.close(.afterWriting) {
+                    try testbed.wait("the other end is also drained") { to.isDrained }
                 }
             }
             try testbed.waitQuietTime()
@@ -69,16 +55,9 @@ extension TransportConformance {
         },
         ConformanceCheck("close-now", "close(.now) is reported to the other end, whatever is under way") {
             testbed in
-            let server = try testbed.startListener()
-            let client = try testbed.startTransport()
-            for size in [0, 500_000] {
-                for isDialledEnd in [true, false] {
-                    let (dialled, accepted) = try testbed.connect(client, server)
-                    let (from, to) = isDialledEnd ? (dialled, accepted) : (accepted, dialled)
-                    try from.sendAtOnce(tag: 1, upTo: size, thenClose: .now)
-                    try testbed.wait("the other end is notified of the close") { to.isOver }
-                    try to.close(.now)
-                }
+            try sendBothWays(testbed, [0, 500_000], thenClose: .now) { _, to, _ in
+                try testbed.wait("the other end is notified of the close") { to.isOver }
+                try to.close(.now)
             }
         },
         ConformanceCheck(
@@ -166,4 +145,22 @@ extension TransportConformance {
             try testbed.expect(dialled.log.count == count, "\(dialled.log.suffix(2)) after shutdown")
         },
     ]
+
+    /// Sends each number of bytes over new pipes, first from the dialled end and then from the accepted one. Closes the
+    /// sending end in the same turn, and calls `check` with both ends.
+    private static func sendBothWays(
+        _ testbed: Testbed, _ sizes: [Int], thenClose mode: PipeCloseMode,
+        _ check: (_ from: PipeProbe, _ to: PipeProbe, _ size: Int) throws -> Void
+    ) throws {
+        let server = try testbed.startListener()
+        let client = try testbed.startTransport()
+        for size in sizes {
+            for isDialledEnd in [true, false] {
+                let (dialled, accepted) = try testbed.connect(client, server)
+                let (from, to) = isDialledEnd ? (dialled, accepted) : (accepted, dialled)
+                try from.sendAtOnce(tag: 1, upTo: size, thenClose: mode)
+                try check(from, to, size)
+            }
+        }
+    }
 }

@@ -1,4 +1,4 @@
-/// The needs of a conformance check for the wire. A check that needs more than the rig has is skipped.
+/// The properties of the wire that a conformance check needs. A check that needs more than the rig has is skipped.
 public struct ConformanceNeeds: Hashable, Sendable, CustomStringConvertible {
     /// The number of transports on the wire at the same time. Checks use more if the rig has more.
     public let ends: Int

@@ -1,8 +1,7 @@
 import NighCore
 import NighMemory
 
-/// The environment of a check: transports and sessions on a rig, ways to wait for events, and a list of contract
-/// violations.
+/// The tools of a check: transports and sessions on a rig, ways to wait for events, and a list of contract violations.
 final class Testbed: @unchecked Sendable {
     /// Why a check failed.
     struct Failure: Error {

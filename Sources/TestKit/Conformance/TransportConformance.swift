@@ -28,7 +28,7 @@ public struct ConformanceCheck: Sendable, CustomStringConvertible {
     public let name: String
     /// The requirement that must hold.
     public let summary: String
-    /// The needs of the check for the wire.
+    /// The properties of the wire that the check needs.
     public let needs: ConformanceNeeds
 
     private let body: @Sendable (Testbed) throws -> Void
@@ -114,7 +114,7 @@ public struct ConformanceReport: Sendable, CustomStringConvertible {
     public struct Outcome: Hashable, Sendable, CustomStringConvertible {
         /// The check's name.
         public let name: String
-        /// The requirement that must hold.
+        /// The promise that the check tests.
         public let summary: String
         /// The result of the check.
         public let verdict: Verdict

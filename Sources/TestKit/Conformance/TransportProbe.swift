@@ -4,7 +4,7 @@ import NighCore
 /// contract.
 ///
 /// The monitor guards what it records; hence `@unchecked Sendable`.
-final class TransportProbe: TransportEvents, @unchecked Sendable {
+final class TransportProbe: TransportEventHandler, @unchecked Sendable {
     /// An event about a route to another transport.
     enum RouteEvent: Equatable {
         case found(Sighting)
@@ -177,10 +177,34 @@ final class TransportProbe: TransportEvents, @unchecked Sendable {
         if let breach = transport.breach { testbed.recordViolation("transport \(number): \(breach.cause)") }
     }
 
-    func routeFound(_ sighting: Sighting, by transport: any Transport) { record(sighting, .found(sighting)) }
-
-    func routeChanged(_ sighting: Sighting, by transport: any Transport) {
-        record(sighting, .changed(sighting))
+    func handle(_ event: TransportEvent, by transport: any Transport) {
+        switch event {
+        case .routeFound(let sighting): record(sighting, .found(sighting))
+        case .routeChanged(let sighting): record(sighting, .changed(sighting))
+        case .routeLost(let address):
+            monitor.change {
+                guard visible.removeValue(forKey: address) != nil else { return }
+                recordedRoutes.append(.lost(address))
+            }
+        case .pipeOpened(let pipe, let dial):
+            let probe = PipeProbe(pipe, owner: self)
+            monitor.change { if let dial { dialled[dial] = probe } else { accepted.append(probe) } }
+            probe.start()
+        case .dialFailed(let dial, let error):
+            note(error)
+            let now = loop.now
+            monitor.change { failed[dial] = (error, now - (dialMoments[dial] ?? now)) }
+        case .advertisingFailed(let error), .browsingFailed(let error): failed(error)
+        case .listeningChanged(let addresses):
+            monitor.change {
+                recordedListening = addresses
+                listeningCount += 1
+            }
+        case .transportChanged(let condition):
+            noteBreach()
+            if case .down(let error) = condition { failed(error) }
+        case .addressKnown, .advertised: break
+        }
     }
 
     private func record(_ sighting: Sighting, _ event: RouteEvent) {
@@ -192,47 +216,8 @@ final class TransportProbe: TransportEvents, @unchecked Sendable {
         }
     }
 
-    func routeLost(_ address: TransportAddress, by transport: any Transport) {
-        monitor.change {
-            guard visible.removeValue(forKey: address) != nil else { return }
-            recordedRoutes.append(.lost(address))
-        }
-    }
-
-    func addressKnown(_ address: TransportAddress, by transport: any Transport) {}
-
-    func pipeOpened(_ pipe: any Pipe, dial: DialID?, by transport: any Transport) {
-        let probe = PipeProbe(pipe, owner: self)
-        monitor.change { if let dial { dialled[dial] = probe } else { accepted.append(probe) } }
-        probe.start()
-    }
-
-    func dialFailed(_ dial: DialID, error: NighError, by transport: any Transport) {
-        note(error)
-        let now = loop.now
-        monitor.change { failed[dial] = (error, now - (dialMoments[dial] ?? now)) }
-    }
-
-    func advertisingFailed(_ error: NighError, by transport: any Transport) { failed(error) }
-
-    func browsingFailed(_ error: NighError, by transport: any Transport) { failed(error) }
-
     private func failed(_ error: NighError) {
         note(error)
         monitor.change { recordedFailures.append(error) }
-    }
-
-    func advertised(as name: DisplayName, by transport: any Transport) {}
-
-    func listeningChanged(_ addresses: [TransportAddress], by transport: any Transport) {
-        monitor.change {
-            recordedListening = addresses
-            listeningCount += 1
-        }
-    }
-
-    func transportChanged(_ condition: TransportCondition, by transport: any Transport) {
-        noteBreach()
-        if case .down(let error) = condition { failed(error) }
     }
 }

@@ -1,8 +1,8 @@
 import NighCore
 import NighMemory
 
-/// The environment of the conformance suites for a transport: how to make transports that can reach each other, and the
-/// loops to run them on.
+/// A transport as the conformance suites need it: how to make transports that can reach each other, and the loops to
+/// run them on.
 ///
 /// The *wire* is what connects the transports of a rig: a network, a cable, a hub in memory. Every check asks for a new
 /// rig, and so for a new wire. Peers of two rigs that exist at the same time should not find or reach each other; if

@@ -68,7 +68,7 @@ package final class MemoryFiles: FileSource {
 
 /// A disk in memory that outlives the programs which receive files on it, for tests.
 package final class MemoryDisk {
-    /// The content of files that are not whole, under their names.
+    /// The received bytes of files that are not whole.
     package var parts: [String: [UInt8]] = [:]
     /// The whole files, under their names.
     package var files: [String: [UInt8]] = [:]
@@ -83,7 +83,7 @@ package final class MemoryDisk {
     package var mostOpen = Int.max
     /// Whether other programs leave what is written alone, as far as a receiver can tell.
     package var isUntouched = true
-    /// The parts that are open. As on a real disk, each is opened once at a time.
+    /// The open ones of the files that are not whole. As on a real disk, each is opened once at a time.
     private var open: Set<String> = []
 
     package init() {}

@@ -4,7 +4,7 @@ import NighCore
 ///
 /// With another scheme, a session can have two transports over memory. With `finds` off, the transport finds nobody and
 /// only reports `knownAddresses`.
-package final class RelabelledTransport: Transport, TransportEvents, @unchecked Sendable {
+package final class RelabelledTransport: Transport, TransportEventHandler, @unchecked Sendable {
     // Confined to the virtual loop, like what it wraps.
     package let scheme: String
     package let capabilities: TransportCapabilities
@@ -99,59 +99,34 @@ package final class RelabelledTransport: Transport, TransportEvents, @unchecked 
             quality: sighting.quality)
     }
 
-    package func routeFound(_ sighting: Sighting, by transport: any Transport) {
-        events?.routeFound(relabel(sighting), by: self)
+    private func relabel(_ pipe: any Pipe) -> any Pipe {
+        scheme == inner.scheme ? pipe : RelabelledPipe(pipe, scheme: scheme)
     }
 
-    package func routeChanged(_ sighting: Sighting, by transport: any Transport) {
-        events?.routeChanged(relabel(sighting), by: self)
-    }
-
-    package func routeLost(_ address: TransportAddress, by transport: any Transport) {
-        events?.routeLost(relabel(address), by: self)
-    }
-
-    package func addressKnown(_ address: TransportAddress, by transport: any Transport) {
-        events?.addressKnown(relabel(address), by: self)
-    }
-
-    package func pipeOpened(_ pipe: any Pipe, dial: DialID?, by transport: any Transport) {
-        let isRelabelled = scheme != inner.scheme
-        let pipe: any Pipe = isRelabelled ? RelabelledPipe(pipe, scheme: scheme) : pipe
-        events?.pipeOpened(wrap(pipe), dial: dial, by: self)
-    }
-
-    package func dialFailed(_ dial: DialID, error: NighError, by transport: any Transport) {
-        events?.dialFailed(dial, error: relabel(error), by: self)
-    }
-
-    package func advertisingFailed(_ error: NighError, by transport: any Transport) {
-        events?.advertisingFailed(relabel(error), by: self)
-    }
-
-    package func browsingFailed(_ error: NighError, by transport: any Transport) {
-        events?.browsingFailed(relabel(error), by: self)
-    }
-
-    package func advertised(as name: DisplayName, by transport: any Transport) {
-        events?.advertised(as: name, by: self)
-    }
-
-    package func listeningChanged(_ addresses: [TransportAddress], by transport: any Transport) {
-        events?.listeningChanged(addresses.map(relabel), by: self)
-    }
-
-    package func transportChanged(_ condition: TransportCondition, by transport: any Transport) {
-        switch condition {
-        case .up: events?.transportChanged(.up, by: self)
-        case .down(let error): events?.transportChanged(.down(relabel(error)), by: self)
+    private func relabel(_ event: TransportEvent) -> TransportEvent {
+        switch event {
+        case .routeFound(let sighting): .routeFound(relabel(sighting))
+        case .routeChanged(let sighting): .routeChanged(relabel(sighting))
+        case .routeLost(let address): .routeLost(relabel(address))
+        case .addressKnown(let address): .addressKnown(relabel(address))
+        case .pipeOpened(let pipe, let dial): .pipeOpened(wrap(relabel(pipe)), dial: dial)
+        case .dialFailed(let dial, let error): .dialFailed(dial, relabel(error))
+        case .advertisingFailed(let error): .advertisingFailed(relabel(error))
+        case .browsingFailed(let error): .browsingFailed(relabel(error))
+        case .listeningChanged(let addresses): .listeningChanged(addresses.map { relabel($0) })
+        case .transportChanged(.down(let error)): .transportChanged(.down(relabel(error)))
+        case .advertised, .transportChanged(.up): event
         }
+    }
+
+    package func handle(_ event: TransportEvent, by transport: any Transport) {
+        if let events { relabel(event).report(to: events, by: self) }
     }
 }
 
 /// A pipe whose addresses and errors carry the new scheme of its transport.
-private final class RelabelledPipe: Pipe {
-    private let inner: any Pipe
+private final class RelabelledPipe: ForwardingPipe {
+    let inner: any Pipe
     private let scheme: String
 
     init(_ inner: any Pipe, scheme: String) {
@@ -161,40 +136,16 @@ private final class RelabelledPipe: Pipe {
 
     var localAddress: TransportAddress? { inner.localAddress.map(relabel) }
     var remoteAddress: TransportAddress? { inner.remoteAddress.map(relabel) }
-    var writableBytes: Int { inner.writableBytes }
-    var counters: PipeCounters { inner.counters }
 
     private func relabel(_ address: TransportAddress) -> TransportAddress {
         TransportAddress(scheme: scheme, value: address.value)
     }
 
-    func start(handler: any PipeHandler) { inner.start(handler: Relay(self, to: handler)) }
-    func write(_ queue: inout ByteQueue) { inner.write(&queue) }
     func openDatagrams() -> (any DatagramPort)? { inner.openDatagrams() }
-    func pauseReading() { inner.pauseReading() }
-    func resumeReading() { inner.resumeReading() }
-    func close(_ mode: PipeCloseMode) { inner.close(mode) }
 
-    /// Forwards the inner pipe's events. Only the inner pipe holds this object, so the handler lives as long as that
-    /// pipe may report events.
-    private final class Relay: PipeHandler {
-        private let pipe: RelabelledPipe
-        private let handler: any PipeHandler
-
-        init(_ pipe: RelabelledPipe, to handler: any PipeHandler) {
-            self.pipe = pipe
-            self.handler = handler
-        }
-
-        func pipe(_ inner: any Pipe, received bytes: ByteSlice) { handler.pipe(pipe, received: bytes) }
-        func pipeBecameWritable(_ inner: any Pipe) { handler.pipeBecameWritable(pipe) }
-        func pipeEnded(_ inner: any Pipe) { handler.pipeEnded(pipe) }
-        func pipeDrained(_ inner: any Pipe) { handler.pipeDrained(pipe) }
-
-        func pipeClosed(_ inner: any Pipe, error: NighError?) {
-            var error = error
-            error?.transport = pipe.scheme
-            handler.pipeClosed(pipe, error: error)
-        }
+    func reportClosed(_ error: NighError?, to handler: any PipeHandler) {
+        var error = error
+        error?.transport = scheme
+        handler.pipeClosed(self, error: error)
     }
 }

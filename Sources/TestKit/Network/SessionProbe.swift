@@ -90,7 +90,7 @@ public final class SessionProbe: @unchecked Sendable {
     public var events: [SessionEvent] { monitor.read { recordedEvents } }
     /// The received messages that were not checked in place.
     public var messages: [Received] { monitor.read { recordedMessages } }
-    /// The text of `messages`.
+    /// These messages as text.
     public var texts: [String] { messages.map { String(decoding: $0.bytes, as: UTF8.self) } }
     /// The results of calls; tests add them.
     public var outcomes: [Result<PeerID, NighError>] {

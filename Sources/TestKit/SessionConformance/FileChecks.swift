@@ -13,7 +13,7 @@ extension SessionConformance {
                 [("photos/", []), ("photos/large", Testbed.content(400_000)), ("photos/empty", [])]
                     + (0..<20).map { ("photos/\($0)", Testbed.content(1_000 + $0)) })
             let disk = MemoryDisk()
-            // Parts that were received once, one of them changed since then.
+            // Part of a file that was received once, and one that has changed since then.
             disk.parts["photos/large"] = Array(Testbed.content(400_000).prefix(150_000))
             disk.parts["photos/3"] = [1, 2, 3]
             let receiving = FileEnd(IncomingFiles(), on: disk, testbed)

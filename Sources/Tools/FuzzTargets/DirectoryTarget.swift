@@ -24,12 +24,6 @@ enum DirectoryTarget {
 ///
 /// `@unchecked Sendable`: confined to the thread that runs the loop.
 private final class RecordNetwork: DiscoveryBackend, @unchecked Sendable {
-    /// An instance on an interface.
-    private struct Place: Hashable {
-        let name: DomainName
-        let interface: Int32
-    }
-
     private static let loopback: Int32 = 1
     private static let interfaces: [Int32] = [loopback, 2, .max]
     private static let types = ["_greet._tcp.local", "_other._tcp.local"].map { DomainName(literal: $0) }
@@ -258,23 +252,18 @@ private final class RecordNetwork: DiscoveryBackend, @unchecked Sendable {
             let most = instanceLimit * Self.interfaces.count
             return try expect(services.count <= most, "\(services.count) services")
         }
-        var expected: [Place: DiscoveredService] = [:]
-        for name in instances {
-            for interface in Self.interfaces {
-                expected[Place(name: name, interface: interface)] = service(name, type, interface)
-            }
+        let expected = instances.flatMap { name in
+            Self.interfaces.compactMap { service(name, type, $0)?.key }
         }
-        try expect(
-            services.count == expected.count, "\(services.keys) are reported, expected \(expected.keys)")
+        try expect(services.count == expected.count, "\(services.keys) are reported, expected \(expected)")
         for service in services.values {
-            let label = DomainName(labels: [Array(service.key.name.utf8)])
-            let place = Place(
-                name: label?.below(type) ?? type, interface: Int32(clamping: service.key.interface))
+            let name = DomainName(labels: [Array(service.key.name.utf8)])?.below(type) ?? type
             // If a name is spelt in two ways, either spelling is right.
-            let isRight =
-                expected[place].map { $0.endpoints == service.endpoints && $0.texts == service.texts }
-                ?? false
-            try expect(isRight, "\(service) at \(place), expected \(String(describing: expected[place]))")
+            let right =
+                instances.contains(name)
+                ? self.service(name, type, Int32(clamping: service.key.interface)) : nil
+            let isRight = right?.endpoints == service.endpoints && right?.texts == service.texts
+            try expect(isRight, "\(service) of \(name), expected \(String(describing: right))")
         }
     }
 

@@ -37,7 +37,7 @@ struct HostileNetwork {
     private var nextMessage: UInt64 = 1
     private var delivered = 0
 
-    // What must be true of the first end, which the network attacks.
+    // The state of the first end, which the network attacks, for the rules that it must keep.
     private var accepted: Set<UInt64> = []
     private var highest: UInt64?
     private var bytesFrom: [DatagramSource: Int] = [:]
@@ -292,7 +292,7 @@ struct HostileNetwork {
     private mutating func behave(for span: Moment.Span) throws {
         let end = now + span
         var turns = 0
-        // What the ends have sent, and nobody has collected, is delivered, too.
+        // Packets that the ends have sent, and nobody has collected, are delivered, too.
         var done = sent.map(\.count)
         try collect()
         while true {

@@ -66,7 +66,7 @@ enum Security {
         let material: [UInt8]
         let nonce: [UInt8]
         var exchange: PairingExchange
-        /// What it has sent that the other side has not received, as bytes on the link.
+        /// The records that it has sent and the other side has not received, as bytes on the link.
         var sent: [[UInt8]] = []
         /// The commitment that it answered with its nonce.
         private var commitment: [UInt8]?

@@ -165,7 +165,7 @@ private final class SessionMember: @unchecked Sendable {
         return configuration
     }
 
-    /// What the program does, which must handle that it is not connected, or that there is no room.
+    /// Carries out an action of the program, which must handle that it is not connected, or that there is no room.
     func act(_ action: Action, _ other: SessionMember) {
         let id = other.session.id
         switch action {
@@ -205,7 +205,7 @@ private final class SessionMember: @unchecked Sendable {
             }
         case .readChannel: while channel?.poll() != nil {}
         case .ask:
-            // What the peer answers at once, and what it does not know.
+            // A question that the peer answers at once, and one that it does not know.
             let peer = session.peer(id)
             for name in ["echo", "nobody"] {
                 start { member in
@@ -227,9 +227,8 @@ private final class SessionMember: @unchecked Sendable {
     }
 
     private func open(_ purpose: StreamPurpose, to id: PeerID) {
-        session.openStream(named: "s", to: id, for: purpose) { [held] result in
-            if let stream = try? result.get() { held.all.append(stream) }
-        }
+        let stream = try? session.reference.openStream(named: "s", to: id, for: purpose)
+        if let stream { held.all.append(stream) }
     }
 
     private func read(_ stream: ByteStream) {
@@ -275,10 +274,9 @@ private final class Attacker: @unchecked Sendable {
 }
 
 /// A pipe whose incoming frames, and whose incoming packets, the attacker may change.
-private final class TamperedPipe: Pipe, PipeHandler, DatagramPort, DatagramHandler {
-    private let inner: any Pipe
+private final class TamperedPipe: ForwardingPipe, DatagramPort, DatagramHandler {
+    let inner: any Pipe
     private let attacker: Attacker
-    private var handler: (any PipeHandler)?
     private var router = FrameRouter()
     private var port: (any DatagramPort)?
     private var packetHandler: (any DatagramHandler)?
@@ -288,41 +286,10 @@ private final class TamperedPipe: Pipe, PipeHandler, DatagramPort, DatagramHandl
         self.attacker = attacker
     }
 
-    var localAddress: TransportAddress? { inner.localAddress }
-    var remoteAddress: TransportAddress? { inner.remoteAddress }
-    var writableBytes: Int { inner.writableBytes }
-    var counters: PipeCounters { inner.counters }
-    func write(_ queue: inout ByteQueue) { inner.write(&queue) }
-    func pauseReading() { inner.pauseReading() }
-    func resumeReading() { inner.resumeReading() }
-
-    func start(handler: any PipeHandler) {
-        self.handler = handler
-        inner.start(handler: self)
-    }
-
-    func close(_ mode: PipeCloseMode) {
-        inner.close(mode)
-        if mode == .now { handler = nil }
-    }
-
-    func pipe(_ pipe: any Pipe, received bytes: ByteSlice) {
+    func deliver(_ bytes: ByteSlice, to handler: any PipeHandler) {
         let frames = router.frames(in: bytes.bytes, changing: &attacker.edits, &attacker.input)
         let changed = frames.flatMap(\.self)
-        if !changed.isEmpty { handler?.pipe(self, received: ByteSlice(changed)) }
-    }
-
-    func pipeBecameWritable(_ pipe: any Pipe) { handler?.pipeBecameWritable(self) }
-    func pipeEnded(_ pipe: any Pipe) { handler?.pipeEnded(self) }
-
-    func pipeDrained(_ pipe: any Pipe) {
-        handler?.pipeDrained(self)
-        handler = nil
-    }
-
-    func pipeClosed(_ pipe: any Pipe, error: NighError?) {
-        handler?.pipeClosed(self, error: error)
-        handler = nil
+        if !changed.isEmpty { handler.pipe(self, received: ByteSlice(changed)) }
     }
 
     // MARK: Packets

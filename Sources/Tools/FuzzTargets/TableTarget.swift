@@ -16,7 +16,7 @@ struct TableTarget {
         var isClean = true
         /// The last action that it asked for. Nobody else may make it do anything.
         var requested: FourInARow.Action?
-        /// What it said, and has not yet seen reported.
+        /// The words that it said, and has not yet seen reported.
         var said: [SafeText] = []
         /// The game in which it protested.
         var protested: UInt32?
@@ -196,17 +196,11 @@ struct TableTarget {
             return try expect(outputs.isEmpty && host.table == before, "a watcher changed the table")
         }
         try handle(outputs, by: .yellow)
-        var isRequest = false
-        if case .request? = try? TableMessage(bytes) { isRequest = true }
+        let isRequest = if case .request? = try? TableMessage(bytes) { true } else { false }
         let request = Request(bytes)
         try expect(!isRequest || request != nil, "\(bytes) is read as a request, and is none")
         // The host does nothing, or at most breaks off the game.
-        let isBrokenOff: Bool
-        if case .brokenOff? = host.table.game?.ending {
-            isBrokenOff = before.isPlaying
-        } else {
-            isBrokenOff = false
-        }
+        let isBrokenOff = if case .brokenOff? = host.table.game?.ending { before.isPlaying } else { false }
         let hasDoneNothing =
             host.table == before || isBrokenOff && host.table.game?.moves == before.game?.moves
         guard let request, request.after >= lastAfter, request.after <= before.eventCount else {

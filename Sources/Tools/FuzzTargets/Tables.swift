@@ -2,7 +2,7 @@ import NighCore
 import NighGroups
 import NighIntroductions
 
-/// What peers say about groups.
+/// Records that peers send about groups.
 enum GroupsTarget {
     static func run(_ input: inout Input) throws {
         let names = ["red", "blue", "Küche"].map { GroupName($0).unsafelyUnwrapped }
@@ -63,7 +63,7 @@ struct IntroductionsTarget {
     private static let own = identities[0]
     private static let peers = identities[1...3].map(\.peerID)
     private static let others = identities[4...].map(\.peerID)
-    /// What honest peers say to the session, by sender: one message for each occasion.
+    /// The messages of honest peers to the session, by sender: one for each occasion.
     private static let messages = Dictionary(
         uniqueKeysWithValues: identities[1...3].map { ($0.peerID, messages(by: $0)) })
 
@@ -91,7 +91,7 @@ struct IntroductionsTarget {
         return sent
     }
 
-    /// What a peer says that knows all others, is asked about each of them, and loses them.
+    /// The messages of a peer that knows all others, is asked about each of them, and loses them.
     private static func messages(by introducer: Identity) -> [[UInt8]] {
         var table = table(introducer)
         var now = Moment(nanoseconds: 0)

@@ -2,7 +2,7 @@ import NighCore
 import NighSystem
 import NighWeb
 
-/// What people and browsers write.
+/// Texts that people and browsers write.
 enum Texts {
     /// The trust store's file, as people and disks change it. It stays the same when it is written and read again, also
     /// after a peer was recorded under the name that it gave.

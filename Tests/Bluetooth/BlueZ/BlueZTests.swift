@@ -81,7 +81,7 @@ struct BlueZTests {
             $0.see(Samples.device, by: 700)
         }
         #expect(scene.wait(for: "hci700"))
-        // What was there before is not reported, but known.
+        // A device that was there before is not reported, but known.
         let known = scene.room.call {
             scene.bluez.availability.adapter.flatMap { scene.bluez.objects?.devices(of: $0) }
         }

@@ -41,7 +41,7 @@ struct PairingAgentTests {
             }
         }
 
-        /// What the agent told bluetoothd of the person's device.
+        /// The ability of the person's device that the agent stated to bluetoothd.
         var ability: String? { scene.call { $0.calls[0].values[1].text } }
 
         func wait(for note: String, times: Int = 1) -> Bool { scene.wait(for: note, times: times) }

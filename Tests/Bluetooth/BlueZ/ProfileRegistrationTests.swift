@@ -52,7 +52,7 @@ struct ProfileRegistrationTests {
         #expect(options["RequireAuthorization"] == .boolean(false))
         #expect(options["ServiceRecord"] == .text(Self.record().xml))
         #expect(options["Channel"] == nil)
-        // The same record again causes no call.
+        // A record that has not changed causes no call.
         scene.publish(Self.record())
         scene.room.call { scene.availabilityChanged(from: .unknown) }
         #expect(scene.members.count == 1)

@@ -222,7 +222,7 @@ struct SystemBusTests {
         #expect(room.notes.isEmpty)
     }
 
-    /// What tests keep beyond a callback. `@unchecked Sendable`: confined to the loop.
+    /// Values that tests keep beyond a callback. `@unchecked Sendable`: confined to the loop.
     private final class Kept: @unchecked Sendable {
         var requests: [BusRequest] = []
         var objects: [BusObject?] = []

@@ -131,7 +131,7 @@ private struct SequencedPair {
     }
 
     @Test func `more bytes than granted, bytes behind the end and cut packets end the stream`() {
-        /// What becomes of a stream that gets these packets: a kind, a number and the rest.
+        /// Returns the failure of a stream that gets these packets: a kind, a number and the rest.
         func failure(_ packets: (kind: UInt8, number: UInt64, rest: [UInt8])...) -> SequencedStream.Failure? {
             var end = SequencedPair(seed: 1, resends: false).ends[0]
             return packets.lazy.compactMap { packet in

@@ -77,7 +77,7 @@ import Testing
 @Suite struct TransportRegistryTests {
     private static func entry(_ scheme: String, options: [String: String] = [:]) -> TransportRegistry.Entry {
         TransportRegistry.Entry(scheme: scheme, summary: "for tests", options: options) { spec in
-            IdleTransport(spec: spec)
+            ScriptedTransport(spec: spec)
         }
     }
 
@@ -87,7 +87,7 @@ import Testing
 
     @Test func `A spec makes its transport`() throws {
         let transport = try registry.make(TransportSpec(parsing: "tcp:port=4000"))
-        #expect((transport as? IdleTransport)?.spec.options == ["port": "4000"])
+        #expect((transport as? ScriptedTransport)?.spec.options == ["port": "4000"])
         #expect(try registry.makeAll("memory,tcp:port=1,interface=lo").map(\.scheme) == ["memory", "tcp"])
     }
 
@@ -127,28 +127,4 @@ import Testing
         }
         #expect(self.registry.entries.count == 2, "a registry is a value")
     }
-}
-
-/// A transport that finds and reaches nobody. It shows from which spec it was made.
-private final class IdleTransport: Transport {
-    let spec: TransportSpec
-
-    init(spec: TransportSpec) { self.spec = spec }
-
-    var scheme: String { spec.scheme }
-    var capabilities: TransportCapabilities {
-        TransportCapabilities(
-            datagrams: false, typicalMTU: 1_000, typicalLatency: .zero, expectedConnectTime: .zero,
-            priority: 0)
-    }
-    func start(on loop: any EventLoop, events: any TransportEvents) {}
-    func advertise(_ advertisement: Advertisement) {}
-    func updateAdvertisement(_ advertisement: Advertisement) {}
-    func stopAdvertising() {}
-    func browse(_ service: ServiceName) {}
-    func stopBrowsing() {}
-    func dial(_ address: TransportAddress, as dial: DialID, timeout: Duration) {}
-    func cancelDial(_ dial: DialID) {}
-    func diagnose() -> [Diagnosis] { [] }
-    func shutdown() {}
 }

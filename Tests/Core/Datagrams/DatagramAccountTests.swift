@@ -3,7 +3,7 @@ import Testing
 
 @testable import NighCore
 
-/// What the two sides of a path count: packets that have come, packets that were sent, and the pace that follows.
+/// Tests the counts of a path's two sides: packets that have come, packets that were sent, and the pace that follows.
 @Suite struct DatagramAccountTests {
     @Test func `Of each number, the window of packet numbers admits one, as a set of the newest 1,024 does`()
     {
@@ -100,7 +100,7 @@ import Testing
         var packets = Self.sent(20)
         let reports = [(9, 8), (highest, received), (9, 8), (19, 20)]
         let accounts = reports.map { packets.take(Self.report($0, received: $1), now: .at(30)) }
-        // The same again, or all that were sent, can be.
+        // A report that says nothing new is possible, and one that all packets have come.
         #expect(accounts.map { $0 != nil } == [true, false, true, true] && accounts[3]?.allLost == 0)
     }
 
@@ -211,7 +211,7 @@ import Testing
                 bench.report(received: 1, at: 10)
                 let growth = count < half ? 1 : hasFallen ? 1.05 : 1.5
                 #expect(bench.pace.rate == before * growth, "\(count) bytes")
-                // What was sent before the last report does not count again.
+                // The packets that were sent before the last report do not count again.
                 bench.report(received: 1, at: 11)
                 #expect(bench.pace.rate == before * growth, "\(count) bytes")
             }

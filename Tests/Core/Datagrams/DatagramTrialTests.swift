@@ -3,7 +3,7 @@ import Testing
 
 @testable import NighCore
 
-/// What a path tries out: how long packets may be, where the other side is, and how long a ping takes.
+/// Tests the trials of a path: how long packets may be, where the other side is, and how long a ping takes.
 @Suite struct DatagramTrialTests {
     @Test func `The header of a packet has a connection and a number, and is missing if a byte of it is`() {
         var packet = [UInt8](repeating: 0, count: 16)

@@ -45,7 +45,7 @@ private struct ModelledLane {
 
     /// All messages that were ever accepted.
     var messages: [[UInt8]] = []
-    /// What was written on the present link.
+    /// The bytes that were written on the present link.
     var wire: [UInt8] = []
     var firstOnLink = 0
     var acknowledged = 0
@@ -92,7 +92,7 @@ private struct ModelledLane {
         firstOnLink = acknowledged
     }
 
-    /// What the messages look like on the wire, from the first one of this link on.
+    /// The messages as bytes on the wire, from the first one of this link on.
     var expected: [UInt8] {
         messages[firstOnLink...].flatMap { message -> [UInt8] in
             guard message.count > pieceLimit else { return Frames.frame(.message, message) }
@@ -215,7 +215,7 @@ private struct ModelledLane {
             var bench = LaneBench(pieceLimit: 100)
             bench.append(large: 300, of: kind)
             let announcement = 8 + kind.byteCount
-            // What is left are three pieces with their headers.
+            // Three pieces with their headers are left.
             for (granted, given) in [(announcement, announcement), (announcement, 0), (1_000, 312)] {
                 #expect(bench.gather(granted: UInt64(granted)) == given)
                 #expect(bench.lane.sentOnLink == UInt64(bench.queue.byteCount))

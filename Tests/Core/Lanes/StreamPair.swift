@@ -9,7 +9,7 @@ final class StreamPair {
         var opened: [ByteStream] = []
         private var attended: [StreamPort] = []
         var header = ControlWriter()
-        /// What the present link was given and the other side has not read.
+        /// The bytes that the present link was given and the other side has not read.
         var wire = ByteQueue()
         /// When what comes now comes.
         var now = Moment(nanoseconds: 0)
@@ -91,7 +91,7 @@ final class StreamPair {
         return (stream, try #require(even.opened.last))
     }
 
-    /// What streams carry is a part of this. A debug build takes long to make a byte, so it makes them once.
+    /// Streams carry parts of this. A debug build takes long to make a byte, so it makes them once.
     private static let pattern = (0..<(1 << 20) + 1_000)
         .map { UInt8(truncatingIfNeeded: $0 &* 31 &+ $0 >> 8) }
 
@@ -148,7 +148,7 @@ extension ByteStream {
     @discardableResult
     func put(_ bytes: [UInt8]) throws(NighError) -> Int { try tryWrite(ByteSlice(bytes)) }
 
-    /// What a test reads of a stream.
+    /// The bytes that a test has read of a stream, and how the stream ended.
     struct Content: Equatable {
         var bytes: [UInt8] = []
         var hasEnded = false

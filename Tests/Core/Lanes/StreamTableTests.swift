@@ -288,7 +288,7 @@ import Testing
         #expect(pair.even.opened[0].take().bytes.count > limit)
     }
 
-    /// What a side may not do with a stream that the other side has opened, and to one that it has opened itself.
+    /// Controls that a side may not send for a stream of the other side, or for one of its own.
     @Test(
         arguments: [
             [.open(name: "again")], [.finish, .finish], [.cancel(reason: ""), .finish], [.release],
@@ -335,7 +335,7 @@ import Testing
         #expect(files.purpose == .files && own.purpose == .program)
         try files.put([1, 2])
         pair.odd.write()
-        // What announces a stream is sent again like everything else.
+        // The announcement of a stream is sent again like everything else.
         try pair.cut()
         try pair.settle()
         #expect(pair.even.opened.map(\.purpose) == [.files, .program])

@@ -73,14 +73,14 @@ import Testing
     /// Each kind of thing that an identity signs begins in another way.
     @Test func `A signature that the identity made for something else is no delegation`() throws {
         let incarnation: UInt64 = 7
-        // What an introduction token signs, with the session in the place of the guest.
+        // The bytes that an introduction token signs, with the session in the place of the guest.
         var token = FieldWriter()
         token.write(short: "nigh introduction 1")
         token.write(raw: Self.session.peerID.bytes)
         token.write(raw: Self.lynx.peerID.bytes)
         token.write(incarnation)
         token.write(UInt64(0))
-        // What a client signs in a TLS 1.3 handshake (RFC 8446, 4.4.3).
+        // The bytes that a client signs in a TLS 1.3 handshake (RFC 8446, 4.4.3).
         let handshake =
             [UInt8](repeating: 0x20, count: 64) + Array("TLS 1.3, client CertificateVerify".utf8) + [0]
             + Self.session.peerID.bytes

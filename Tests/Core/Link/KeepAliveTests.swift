@@ -159,7 +159,7 @@ import Testing
         #expect(pair.dialling.machine.phase == .closed)
     }
 
-    /// What only other traffic needs is released after each ping and pong, and kept while there is such traffic.
+    /// Memory that only other traffic needs is released after each ping and pong, and kept while there is such traffic.
     @Test func `A resting link makes its channel release memory`() throws {
         // The link is used only on this thread.
         nonisolated(unsafe) let channel = CountingChannel()
@@ -203,7 +203,7 @@ import Testing
         writer.write(.ping, payload: [1, 2])
         writer.write(.pong, payload: [])
         writer.reserve(.acknowledge, payloadLength: 1).storeBytes(of: 9, as: UInt8.self)
-        // What is written apart is not queued.
+        // Frames that are written apart are not queued.
         #expect(writer.detachedHeader(.piece, payloadLength: 70_000).bytes == Frames.header(0x14, 70_000))
         #expect(
             writer.standaloneFrame(.begin, number: .max).bytes == Frames.frame(.begin, [255, 255, 255, 255]))

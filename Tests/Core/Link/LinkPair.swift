@@ -32,7 +32,7 @@ final class LinkPair {
         var notes: [Note] = []
         /// The time of each note.
         var times: [Moment] = []
-        /// What it wrote and the wire has not delivered yet.
+        /// The bytes that it wrote and the wire has not delivered yet.
         var wire = ByteQueue()
         /// Whether the wire accepts what this end writes, but delivers nothing.
         var isHeldUp = false

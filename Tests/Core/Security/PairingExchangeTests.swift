@@ -63,7 +63,7 @@ import Testing
     // MARK: Agreement
 
     @Test func `The example of the protocol's page is played, and its other digits are right`() throws {
-        let page = try ProtocolPage()
+        let page = ProtocolPage()
         var two = Two()
         let (said, codes) = try two.compare()
         #expect(two.one.confirm() == .send(.confirmed))

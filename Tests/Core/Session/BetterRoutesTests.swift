@@ -283,8 +283,8 @@ import Testing
         #expect(mover.states(of: other.id) == [.available, .connecting, .connected])
     }
 
-    /// What arrived on the old link while it was held is delivered as soon as the move has failed, not with the next
-    /// bytes.
+    /// Messages that arrived on the old link while it was held are delivered as soon as the move has failed, not with
+    /// the next bytes.
     @Test func `Messages received during a failed move are delivered at its end`() throws {
         let (first, second) = try pairOverSlow()
         let driver = first.session.driver

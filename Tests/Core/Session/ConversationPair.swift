@@ -9,7 +9,7 @@ final class ConversationPair {
         var pool = LaneChunks(smallSize: 4_096, largeSize: 4_096, keepAtMost: 8)
         var header = ControlWriter()
         var decoder: FrameDecoder
-        /// What was gathered and not yet read at the other end.
+        /// The bytes that were gathered and not yet read at the other end.
         var wire = ByteQueue()
         var received: [Lane: [[UInt8]]] = [.main: [], .bulk: []]
         /// The lanes and lengths of the received messages, in the order of arrival.

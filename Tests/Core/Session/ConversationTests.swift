@@ -58,7 +58,7 @@ import Testing
         #expect(pair.second.conversation.shouldAcknowledgeNow)
     }
 
-    /// The same holds for a large message, whose last piece may be small.
+    /// A receiver must not wait for its timer either if the message is large, because its last piece may be small.
     @Test func `A message of a quarter of the window is acknowledged with its last piece`() throws {
         for (size, isAtOnce) in [(10_000, true), (9_999, false)] {
             let pair = try ConversationPair(window: 40_000, frame: 8_192)

@@ -182,7 +182,7 @@ import Testing
 }
 
 extension SessionProbe {
-    /// What others have said when they invited, whether or not this side was asked.
+    /// The contexts with which others have invited, whether or not this side was asked.
     fileprivate var invitingContexts: [[UInt8]] {
         events.compactMap { event in
             switch event {

@@ -186,7 +186,7 @@ import Testing
 }
 
 /// A pipe that records what passes through it, slice by slice and in order.
-final class WatchedPipe: Pipe, PipeHandler {
+final class WatchedPipe: ForwardingPipe {
     enum Entry {
         /// One call of `write`, with the slices that it took.
         case wrote([ByteSlice])
@@ -200,8 +200,7 @@ final class WatchedPipe: Pipe, PipeHandler {
         }
     }
 
-    private let inner: any Pipe
-    private var handler: (any PipeHandler)?
+    let inner: any Pipe
     var entries: [Entry] = []
 
     var writes: [[ByteSlice]] {
@@ -223,44 +222,13 @@ final class WatchedPipe: Pipe, PipeHandler {
         }
     }
 
-    var localAddress: TransportAddress? { inner.localAddress }
-    var remoteAddress: TransportAddress? { inner.remoteAddress }
-    var writableBytes: Int { inner.writableBytes }
-    var counters: PipeCounters { inner.counters }
-
-    func start(handler: any PipeHandler) {
-        self.handler = handler
-        inner.start(handler: self)
-    }
-
     func write(_ queue: inout ByteQueue) {
         entries.append(.wrote((0..<queue.sliceCount).map { queue[$0] }))
         inner.write(&queue)
     }
 
-    func pauseReading() { inner.pauseReading() }
-    func resumeReading() { inner.resumeReading() }
-
-    func close(_ mode: PipeCloseMode) {
-        inner.close(mode)
-        if mode == .now { handler = nil }
-    }
-
-    func pipe(_ pipe: any Pipe, received bytes: ByteSlice) {
+    func deliver(_ bytes: ByteSlice, to handler: any PipeHandler) {
         entries.append(.received(bytes))
-        handler?.pipe(self, received: bytes)
-    }
-
-    func pipeBecameWritable(_ pipe: any Pipe) { handler?.pipeBecameWritable(self) }
-    func pipeEnded(_ pipe: any Pipe) { handler?.pipeEnded(self) }
-
-    func pipeClosed(_ pipe: any Pipe, error: NighError?) {
-        handler?.pipeClosed(self, error: error)
-        handler = nil
-    }
-
-    func pipeDrained(_ pipe: any Pipe) {
-        handler?.pipeDrained(self)
-        handler = nil
+        handler.pipe(self, received: bytes)
     }
 }

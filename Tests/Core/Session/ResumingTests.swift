@@ -54,7 +54,7 @@ import Testing
 
     // MARK: Silence
 
-    /// What a member was told about the silence of another, in order.
+    /// Returns the reports to a member about the silence of another, in order.
     private func reports(of member: SessionProbe, about other: SessionProbe) -> [String] {
         member.events.compactMap { event in
             switch event {

@@ -128,7 +128,7 @@ final class ScriptedPeer: @unchecked Sendable {
     /// The bytes that the session has written since the last call of this.
     func takeOutput() -> [UInt8] { pipe.takeWritten() }
 
-    /// The same in frames. There must be no other bytes.
+    /// Returns the frames that the session has written since the last call of this. There must be no other bytes.
     func takeFrames() throws -> [Frame] {
         unread += takeOutput()
         var frames: [Frame] = []

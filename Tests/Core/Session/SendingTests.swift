@@ -357,7 +357,7 @@ import Testing
         try network.run(for: .seconds(1))
         #expect(again.poll()?.bytes == [8] && separate.poll() == nil)
 
-        // What is not read holds up its own peer, and comes before the end.
+        // Unread messages hold up their own peer, and come before the end.
         for _ in 0..<2_000 { try first.session.trySend([UInt8](repeating: 6, count: 1_000), to: hub.id) }
         try network.run(for: .seconds(1))
         try third.session.trySend([7], to: hub.id)

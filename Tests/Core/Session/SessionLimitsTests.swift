@@ -31,12 +31,9 @@ import Testing
 
     // MARK: The page
 
-    private static var page: String {
-        let root = #filePath.split(separator: "/").dropLast(4).joined(separator: "/")
-        return TemporaryFolder.text(of: "/\(root)/docs/reference/LIMITS.md")
-    }
+    private static var page: String { RepositoryFile.text(of: "docs/reference/LIMITS.md") }
 
-    /// What docs/reference/LIMITS.md gives as the default of each field, in seconds or as it is.
+    /// Returns the default of each field as docs/reference/LIMITS.md gives it, in seconds or as it is.
     private static func documented() -> [String: Double] {
         var defaults: [String: Double] = [:]
         for row in page.split(separator: "\n") where row.hasPrefix("| `") {

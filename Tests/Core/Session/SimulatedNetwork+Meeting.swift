@@ -131,9 +131,7 @@ extension SessionProbe {
     func openStream(
         _ name: String, for purpose: StreamPurpose = .program, to peer: PeerID
     ) throws -> ByteStream {
-        nonisolated(unsafe) var opened: Result<ByteStream, NighError>?  // the loop is virtual: one thread
-        session.openStream(named: name, to: peer, for: purpose) { opened = $0 }
-        return try #require(opened).get()
+        try session.reference.openStream(named: name, to: peer, for: purpose)
     }
 
     /// Has the session's first transport find an announcement, whoever is at the address.

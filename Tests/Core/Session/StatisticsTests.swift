@@ -18,7 +18,7 @@ import Testing
     }
 
     @Test func `Metrics are those of their page and have the counts`() async throws {
-        let page = try ProtocolPage("metrics.md")
+        let page = ProtocolPage("metrics.md")
         func rows<Source>(_ definitions: [Metric.Definition<Source>]) -> [[String]] {
             definitions.map { ["`\($0.name)`", $0.unit, $0.isCounter ? "counter" : "gauge"] }
         }

@@ -98,7 +98,7 @@ import Testing
         return (puma, lynx)
     }
 
-    /// Who takes a pairing back: this program, or others who share its store.
+    /// The end of a pairing: by this program, or by others who share its store.
     enum Revocation: CaseIterable { case unpairedHere, unpairedByAnother, forgottenByAnother }
 
     @Test(arguments: Revocation.allCases)

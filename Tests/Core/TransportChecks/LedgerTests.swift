@@ -118,8 +118,8 @@ import Testing
     @Test(
         "The page for authors of transports lists every rule with its sentence, in order, and how it is noticed"
     )
-    func complete() throws {
-        let page = try ProtocolPage("transport-rules.md")
+    func complete() {
+        let page = ProtocolPage("transport-rules.md")
         let cells = page.allRows.filter { $0[0].hasPrefix("`") }
         #expect(cells.map(\.first) == ContractRule.allCases.map { "`\($0.rawValue)`" })
         #expect(cells.map { $0[1] } == ContractRule.allCases.map(\.sentence))

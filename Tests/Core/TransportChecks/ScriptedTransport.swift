@@ -5,7 +5,8 @@ import NighTestKit
 /// A transport that does only what a test makes it do, and records the calls it gets.
 final class ScriptedTransport: Transport, @unchecked Sendable {
     // Confined to the loop, except for what it reports on a wrong thread.
-    let scheme = "script"
+    let spec: TransportSpec
+    var scheme: String { spec.scheme }
     let capabilities = TransportCapabilities(
         datagrams: false, typicalMTU: 1_000, typicalLatency: .milliseconds(1),
         expectedConnectTime: .milliseconds(1), priority: 1)
@@ -16,6 +17,10 @@ final class ScriptedTransport: Transport, @unchecked Sendable {
     private(set) var events: (any TransportEvents)?
     /// Whether it says which places are behind an address.
     var findsPlaces = true
+    /// The answer to the last question about places that it has left open.
+    private(set) var foundPlaces: (@Sendable (Result<[TransportAddress], NighError>) -> Void)?
+
+    init(spec: TransportSpec = TransportSpec(scheme: "script")) { self.spec = spec }
 
     static func address(_ value: String) -> TransportAddress {
         TransportAddress(scheme: "script", value: value)
@@ -57,7 +62,7 @@ final class ScriptedTransport: Transport, @unchecked Sendable {
     func places(
         behind address: TransportAddress,
         found: @escaping @Sendable (Result<[TransportAddress], NighError>) -> Void
-    ) { if findsPlaces { found(.success([address])) } }
+    ) { if findsPlaces { found(.success([address])) } else { foundPlaces = found } }
     func shutdown() { note("shutdown") }
 }
 
@@ -103,7 +108,7 @@ final class ScriptedPipe: Pipe, @unchecked Sendable {
         handler?.pipe(self, received: ByteSlice(bytes))
     }
 
-    /// What was written to it since the last call of this.
+    /// Returns the bytes that were written to it since the last call of this.
     func takeWritten() -> [UInt8] {
         defer { written = [] }
         return written

@@ -16,10 +16,11 @@ import Testing
     @Test(arguments: reportNames)
     func `An event on another thread is ignored, and the breach is reported on the loop`(_ word: String) {
         let (loop, elsewhere) = (ThreadEventLoop(), ThreadEventLoop())
-        let (transport, listener, monitor) = (ThreadedTransport(), Listener(), Monitor())
+        let (transport, listener, monitor) = (ScriptedTransport(), Listener(), Monitor())
+        transport.findsPlaces = false
         let checked = CheckedTransport(transport)
         let end = End()
-        let pipe = ScriptedPipe(of: transport.script)
+        let pipe = ScriptedPipe(of: transport)
         listener.reaction = { word in
             // On the loop: the dial and the pipe are reported after it, in the same turn.
             if word == "down" { loop.execute { monitor.change { end.hasCome = true } } }
@@ -59,7 +60,7 @@ import Testing
     @Test func `If many threads report at once, one breach is reported`() {
         let loop = ThreadEventLoop()
         let others = (0..<4).map { _ in ThreadEventLoop() }
-        let (transport, listener, monitor) = (ThreadedTransport(), Listener(), Monitor())
+        let (transport, listener, monitor) = (ScriptedTransport(), Listener(), Monitor())
         let checked = CheckedTransport(transport)
         let end = End()
         loop.execute {
@@ -87,47 +88,24 @@ import Testing
     }
 }
 
-/// A scripted transport that answers `places` late, and reports on the thread that the test chooses.
-private final class ThreadedTransport: Transport, @unchecked Sendable {
-    // What it keeps is set on the loop, before the other thread is started.
-    let script = ScriptedTransport()
-    private(set) var events: (any TransportEvents)?
-    private var found: (@Sendable (Result<[TransportAddress], NighError>) -> Void)?
-
-    var scheme: String { script.scheme }
-    var capabilities: TransportCapabilities { script.capabilities }
-    func start(on loop: any EventLoop, events: any TransportEvents) { self.events = events }
-    func advertise(_ advertisement: Advertisement) {}
-    func updateAdvertisement(_ advertisement: Advertisement) {}
-    func stopAdvertising() {}
-    func browse(_ service: ServiceName) {}
-    func stopBrowsing() {}
-    func dial(_ address: TransportAddress, as dial: DialID, timeout: Duration) {}
-    func cancelDial(_ dial: DialID) {}
-    func diagnose() -> [Diagnosis] { [] }
-    func shutdown() {}
-
-    func places(
-        behind address: TransportAddress,
-        found: @escaping @Sendable (Result<[TransportAddress], NighError>) -> Void
-    ) { self.found = found }
-
-    func report(_ event: String, _ pipe: ScriptedPipe) {
-        let (address, sighting) = (ScriptedTransport.address("x"), ScriptedTransport.sighting)
-        let error = ScriptedTransport.error()
+extension ScriptedTransport {
+    /// Reports the event on the calling thread.
+    fileprivate func report(_ event: String, _ pipe: ScriptedPipe) {
+        let (address, sighting) = (Self.address("x"), Self.sighting)
+        let error = Self.error()
         switch event {
         case "routeFound": events?.routeFound(sighting, by: self)
         case "routeChanged": events?.routeChanged(sighting, by: self)
         case "routeLost": events?.routeLost(sighting.address, by: self)
         case "addressKnown": events?.addressKnown(address, by: self)
-        case "pipeOpened": events?.pipeOpened(ScriptedPipe(of: script), dial: nil, by: self)
+        case "pipeOpened": events?.pipeOpened(ScriptedPipe(of: self), dial: nil, by: self)
         case "dialFailed": events?.dialFailed(DialID(number: 2), error: error, by: self)
         case "advertised": events?.advertised(as: DisplayName(fitting: "x"), by: self)
         case "advertisingFailed": events?.advertisingFailed(error, by: self)
         case "browsingFailed": events?.browsingFailed(error, by: self)
         case "listeningChanged": events?.listeningChanged([address], by: self)
         case "transportChanged": events?.transportChanged(.up, by: self)
-        case "places": found?(.success([address]))
+        case "places": foundPlaces?(.success([address]))
         case "received": pipe.handler?.pipe(pipe, received: ByteSlice([1]))
         case "pipeBecameWritable": pipe.handler?.pipeBecameWritable(pipe)
         case "pipeEnded": pipe.handler?.pipeEnded(pipe)

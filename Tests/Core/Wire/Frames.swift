@@ -25,7 +25,7 @@ enum Frames {
         return hello
     }
 
-    /// What a reader of Core makes of a payload.
+    /// Reads a payload with a reader of Core.
     static func reading<Value>(
         _ payload: [UInt8], _ read: (UnsafeRawBufferPointer) throws(WireError) -> Value
     ) throws(WireError) -> Value {
@@ -64,7 +64,7 @@ struct Decoded: Equatable {
     var error: WireError?
     var wireBytes = 0
 
-    /// What any correct decoder makes of `bytes`. Written to be simple, not fast.
+    /// Decodes `bytes` as any correct decoder must. Written to be simple, not fast.
     init(reference bytes: [UInt8], maximumPayload: Int) {
         var rest = bytes[...]
         while rest.count >= 4 {

@@ -1,17 +1,12 @@
-import Glibc
+import NighTestKit
 import Testing
 
 /// docs/reference/PROTOCOL.md as tests read it: its tables, and the bytes of its examples.
 struct ProtocolPage {
     private let lines: [Substring]
 
-    init(_ name: String = "PROTOCOL.md") throws {
-        let root = #filePath.split(separator: "/").dropLast(4).joined(separator: "/")
-        let file = try #require(fopen("/\(root)/docs/reference/\(name)", "r"))
-        defer { fclose(file) }
-        var bytes = [UInt8](repeating: 0, count: 1 << 18)
-        bytes.removeLast(bytes.count - fread(&bytes, 1, bytes.count, file))
-        let text = String(decoding: bytes, as: UTF8.self)
+    init(_ name: String = "PROTOCOL.md") {
+        let text = RepositoryFile.text(of: "docs/reference/\(name)")
         lines = text.split(separator: "\n", omittingEmptySubsequences: false)
     }
 
@@ -59,7 +54,7 @@ struct ProtocolPage {
         return String(line)
     }
 
-    /// What one side sends in an example.
+    /// The bytes that one side sends in an example.
     struct Step {
         let isDialling: Bool
         let bytes: PatternOfBytes

@@ -17,12 +17,10 @@ import Testing
     /// The bytes that two sides have sent each other, in order.
     private typealias Said = [(isDialling: Bool, bytes: [UInt8])]
 
-    private let page: ProtocolPage
+    private let page = ProtocolPage()
     private static let (puma, lynx, hare) = (
         Identity.ephemeral(seed: 1), Identity.ephemeral(seed: 2), Identity.ephemeral(seed: 3)
     )
-
-    init() throws { page = try ProtocolPage() }
 
     /// Compares what was said with the example of a section. What one side says in one go is compared as a whole.
     private func expect(_ said: Said, in section: String) throws {

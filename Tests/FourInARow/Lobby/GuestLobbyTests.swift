@@ -26,40 +26,13 @@ struct GuestLobbyTests {
         try group.open(puma, seenBy: anna, lynx)
     }
 
-    private final class PipeOfGuest: GuestPipe {
+    private final class PipeOfGuest: GuestPipe, ForwardingPipe {
         let guest: PeerID
-        private let inner: any Pipe
+        let inner: any Pipe
 
         init(_ inner: any Pipe, guest: PeerID) {
             self.inner = inner
             self.guest = guest
-        }
-
-        var localAddress: TransportAddress? { inner.localAddress }
-        var remoteAddress: TransportAddress? { inner.remoteAddress }
-        var writableBytes: Int { inner.writableBytes }
-        var counters: PipeCounters { inner.counters }
-        func start(handler: any PipeHandler) { inner.start(handler: Relay(self, to: handler)) }
-        func write(_ queue: inout ByteQueue) { inner.write(&queue) }
-        func pauseReading() { inner.pauseReading() }
-        func resumeReading() { inner.resumeReading() }
-        func close(_ mode: PipeCloseMode) { inner.close(mode) }
-
-        /// Reports in the name of the outer pipe.
-        private final class Relay: PipeHandler {
-            private let pipe: PipeOfGuest
-            private let handler: any PipeHandler
-
-            init(_ pipe: PipeOfGuest, to handler: any PipeHandler) {
-                self.pipe = pipe
-                self.handler = handler
-            }
-
-            func pipe(_ inner: any Pipe, received bytes: ByteSlice) { handler.pipe(pipe, received: bytes) }
-            func pipeBecameWritable(_ inner: any Pipe) { handler.pipeBecameWritable(pipe) }
-            func pipeEnded(_ inner: any Pipe) { handler.pipeEnded(pipe) }
-            func pipeDrained(_ inner: any Pipe) { handler.pipeDrained(pipe) }
-            func pipeClosed(_ inner: any Pipe, error: NighError?) { handler.pipeClosed(pipe, error: error) }
         }
     }
 

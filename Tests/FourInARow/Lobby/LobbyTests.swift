@@ -52,7 +52,7 @@ struct LobbyTests {
     @Test func `A player who leaves a table may return at once`() throws {
         try group.seat(lynx, at: puma)
         for role in [TableRole.seat, .watch, .seat] {
-            // What was said does not get through, so leaving takes time.
+            // Nothing gets through, so leaving takes time.
             lynx.air.stall()
             lynx.act(.say(try #require(SafeText("Good-bye"))))
             lynx.lobby.leave()

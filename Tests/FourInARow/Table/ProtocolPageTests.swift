@@ -14,8 +14,7 @@ struct ProtocolPageTests {
     }
 
     private static func page() -> String {
-        let root = #filePath.split(separator: "/").dropLast(4).joined(separator: "/")
-        return TemporaryFolder.text(of: "/\(root)/docs/reference/fourinarow-protocol.md")
+        RepositoryFile.text(of: "docs/reference/fourinarow-protocol.md")
     }
 
     private static func example() throws -> [Line] {

@@ -1,3 +1,4 @@
+import ChildPrograms
 import NighCore
 import Terminal
 import Testing
@@ -13,7 +14,11 @@ struct ScreenTests {
     private static let least = sizes[0]
 
     @Test func `Each screen looks like its snapshot`() throws {
-        for picture in try Gallery.pictures() { try Snapshot(name: picture.name).expect(picture.text) }
+        let texts = try Gallery.pictures().map { ("\($0.name).txt", "\($0.text)\n") }
+        #expect(
+            try Snapshots.differences(
+                of: Dictionary(uniqueKeysWithValues: texts), from: "FourInARowProgram/Snapshots/screens")
+                == [])
     }
 
     @Test func `At every size, each screen shows its keys, in ASCII only where that is wanted`() throws {

@@ -45,7 +45,7 @@ import Testing
             trial.show("the machine", machine.output)
             let ending = await machine.end(within: .seconds(1_020))
             trial.check(ending == .exited(0), "the machine \(ending)")
-            // What both have printed: each line of the other one, once.
+            // The output of both: each line of the other one, once.
             let lines = machine.output.split(separator: "\n")
             for (sender, words) in [("Lynx Puma: ", "good morning"), ("Puma Lynx: ", "good night")] {
                 let said = lines.filter { $0.hasPrefix(sender) }.map { String($0.dropFirst(sender.count)) }

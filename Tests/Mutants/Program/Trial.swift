@@ -25,7 +25,7 @@ struct Trial {
     func run(mutant: Int) throws -> Verdict {
         let child = try Child(
             "/bin/sh", ["-c", "\(limits); exec \"$0\" \"$@\" 2>&1", program] + arguments,
-            // What writes the trace of a crash would keep the output open long after the end.
+            // The process that writes the trace of a crash would keep the output open long after the end.
             environment: [Schema.variable: "\(mutant)", "SWIFT_BACKTRACE": "enable=no"], patience: patience)
         if let line = try? child.line(with: Self.failure) { return .caught(Self.short(line)) }
         guard let end = try? child.end() else { return .caught("it never ends") }

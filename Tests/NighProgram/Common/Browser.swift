@@ -5,7 +5,7 @@ import Testing
 
 /// A browser that opens one page, without a window.
 enum Browser {
-    /// What is left of a visit: the exit status, the document that the page's scripts have made, and the lines of
+    /// The results of a visit: the exit status, the document that the page's scripts have made, and the lines of
     /// standard error.
     typealias Visit = (status: Int32, document: String, errors: [String])
 

@@ -38,8 +38,8 @@ import Testing
         try receiver.fail("receive --accept any -o \(files.file("file", "old")) \(byAddress)")
     }
 
-    /// What another program does to the file `big` half way, and what the receiver then says of it; nil if it does not
-    /// mind.
+    /// An action of another program on the file `big` half way, and the receiver's complaint about it; nil if it has
+    /// none.
     enum Meddling: CaseIterable {
         case reads, writes, replaces, removesFolder
 

@@ -24,7 +24,7 @@ import Testing
         #expect(summary["conversations"].int == 2 && summary["stored_bytes"].int == 4_000_000)
         let resumed = try #require(summary["resumed_bytes"].int)
         let again = try #require(summary["sent_bytes"].int) - (4_000_000 - resumed)
-        // What was under way when the receiver was killed went twice, and the rest once.
+        // The bytes that were under way when the receiver was killed went twice, and the rest once.
         #expect(resumed > 0 && again < 4_000_000, "\(summary)")
         try second.child.finish()
         #expect(try content(received("big")) == data)

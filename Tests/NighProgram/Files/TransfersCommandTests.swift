@@ -14,7 +14,7 @@ import Testing
     let inbox = TemporaryFolder()
     private var records: String { "\(sender.dataFolder)/transfers" }
 
-    /// What `nigh transfers --json` lists.
+    /// Returns the transfers that `nigh transfers --json` lists.
     private func list(_ user: NighUser, into folder: String? = nil) throws -> [JSONValue] {
         try user.run("transfers --json --into \(folder ?? files.path)").json["transfers"].list
     }

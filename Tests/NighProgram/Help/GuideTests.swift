@@ -9,7 +9,7 @@ import Testing
     /// The package in which all their examples are compiled, those that begin with the same import in a target of their
     /// own.
     private static let folder = ".build/assembled/Guides"
-    /// What examples import, with the products that have it, and the fewest examples of each.
+    /// The modules that examples import, with the products that have them, and the fewest examples of each.
     private static let modules = [
         (name: "Nigh", product: "NighShared", package: "Nigh", least: 12),
         (name: "GameKit", product: "GameKit", package: compatibility, least: 3),

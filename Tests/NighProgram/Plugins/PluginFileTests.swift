@@ -6,7 +6,7 @@ import Testing
 
 /// A library that is a plugin, or nearly one. It is written in C, so that each detail can be made wrong.
 struct ForeignLibrary {
-    /// What every one prints when it is loaded.
+    /// The line that every one prints when it is loaded.
     static let hasRun = "its code has run"
 
     /// The macros that select what is wrong with it, as passed to the C compiler.

@@ -116,7 +116,7 @@ struct UnixPlugin {
             try Child.run("\(products)/KeepsNigh", [unix.path]).first
                 == "loading a plugin: this program does not export its Nigh, so \(unix.path) cannot use it; "
                 + "link the program to Nigh's product NighShared")
-        // The same program with the Swift runtime linked into it.
+        // This program has the Swift runtime linked into it.
         let program = "\(unix.meetingPlace.path)/KeepsSwift"
         try Child.run(
             "/usr/bin/env",

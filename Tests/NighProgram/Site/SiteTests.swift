@@ -91,7 +91,7 @@ import Testing
 @Suite("The check of the documentation", .callsPrograms) struct DocumentationCheckTests {
     private let place = TemporaryFolder()
 
-    /// What is added to a page, and what the check must say about it.
+    /// Texts that are added to a page, and the complaint of the check about each.
     private static let faults: [(text: String, complaint: String)] = [
         ("A [link](nowhere.md).", "docs/guides/groups.md: the link nowhere.md leads nowhere"),
         ("A [section](sending.md#no-such).", "the link sending.html#no-such names no section there"),

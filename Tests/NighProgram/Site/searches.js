@@ -1,4 +1,4 @@
-// What people type into the site's search, and the page or section that has to come first.
+// Words that people type into the site's search, and the page or section that has to come first.
 "use strict";
 const searches = [
   ["bonjour", "reference/transports/mdns.html"],

@@ -23,7 +23,7 @@ distributed actor TracedTable: TracedBoard {
 @Suite("A trace of calls") struct CallTraceTests {
     private let folder = TemporaryFolder()
 
-    /// What a trace says of the streams of a record, a line for each frame.
+    /// Returns the lines of a trace about the streams of a record, one for each frame.
     private func lines(of record: [UInt8]) throws -> [String] {
         let path = "\(folder.path)/calls.nigh"
         try Data(record).write(to: URL(filePath: path))

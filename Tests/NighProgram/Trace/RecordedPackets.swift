@@ -5,7 +5,7 @@ import NighRecord
 /// A record, made by hand, of a link beside which packets of each kind pass.
 enum RecordedPackets {
     static let token: [UInt8] = [1, 2, 3, 4, 5, 6, 7, 8]
-    /// What the recording session receives, with the packets' numbers: 2 and 3 are missing.
+    /// The packets that the recording session receives, with their numbers: 2 and 3 are missing.
     static let received: [(number: UInt64, content: [UInt8])] = [
         (0, [1] + token + [UInt8](repeating: 0, count: 20)),
         (1, [2] + token),
@@ -16,7 +16,7 @@ enum RecordedPackets {
         (8, [9, 9]),
         (9, [2, 1]),
     ]
-    /// What it sends.
+    /// The packets that it sends.
     static let sent: [(number: UInt64, content: [UInt8])] = [
         (0, [1] + token), (1, [2] + token), (2, [3, 1, 0x78]),
     ]

@@ -49,7 +49,7 @@ import Testing
         try restoreUsers(of: version)
         try restore("inbox/film.part", of: version, to: received("film.part"))
         let film = try file("film", bytes: 1_300_000)
-        // What had come is the beginning of the film. The repository has an empty file in its place.
+        // The received part is the beginning of the film. The repository has an empty file in its place.
         try film.prefix(851_441).write(to: URL(fileURLWithPath: data(of: "film")))
 
         let waiting = try receive("--once", accepting: "paired")

@@ -83,7 +83,7 @@ import Testing
     /// Waits until all strangers have gone and are released.
     private static func quiet(_ room: Room, _ host: SessionProbe) throws {
         try room.wait("the strangers to go", inside: host) { $0.inspection.strangers == 0 }
-        // What has been closed by now is released in the loop's next turns.
+        // The pipes closed by now are released in the loop's next turns.
         for _ in 0..<3 { host.session.loop.call {} }
     }
 }

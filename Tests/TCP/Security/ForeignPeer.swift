@@ -8,7 +8,7 @@ import NighTestKit
 struct ForeignClient {
     struct Missing: Error {}
 
-    /// What it printed, with the session's bytes first if there were any.
+    /// Its output, with the session's bytes first if there were any.
     let output: [UInt8]
 
     var text: String { String(decoding: output, as: UTF8.self) }

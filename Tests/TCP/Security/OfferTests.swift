@@ -6,7 +6,7 @@ import Testing
 struct OfferTests {
     private static let rules = "-tls1_3 -alpn nigh/1"
 
-    /// What `openssl` is asked for, and words that its output must contain or must not contain.
+    /// Arguments of `openssl`, and words that its output must contain or must not contain.
     private static let offers: [(arguments: String, words: String, isFound: Bool)] =
         [
             ("TLS_AES_128_GCM_SHA256", true), ("TLS_CHACHA20_POLY1305_SHA256", true),

@@ -7,10 +7,10 @@ import NighTestKit
 
 /// Decides what an attacker in the middle does with one connection.
 protocol Middleman: AnyObject {
-    /// What it sends by itself as soon as both connections are open.
+    /// Returns the bytes to send as soon as both connections are open.
     func opening() -> Relay.Output
 
-    /// What it sends when it receives bytes from one side.
+    /// Returns the bytes to send when bytes have come from one side.
     func received(_ bytes: [UInt8], from side: LinkSide) -> Relay.Output
 }
 

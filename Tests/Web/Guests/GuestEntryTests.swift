@@ -59,8 +59,7 @@ import Testing
 
 @Suite("What docs/reference/PROTOCOL.md says of guests") struct GuestPageTests {
     @Test func `The example of the protocol's page is what is sent`() throws {
-        let root = #filePath.split(separator: "/").dropLast(4).joined(separator: "/")
-        let page = try String(contentsOfFile: "/\(root)/docs/reference/PROTOCOL.md", encoding: .utf8)
+        let page = RepositoryFile.text(of: "docs/reference/PROTOCOL.md")
         let section = try #require(page.components(separatedBy: "### 2.10").last)
         let lines = section.components(separatedBy: "```")[1].split(separator: "\n")
             .map { $0.prefix { $0 != "#" } }

@@ -93,24 +93,13 @@ final class HostWithGuest {
     }
 
     /// Makes an invitation, and returns its token.
-    func invite() -> [UInt8] {
-        Self.wait { done in loops[0].execute { [web] in done(web.makeToken()) } } ?? []
-    }
-
-    /// Waits for at most 20 s until `begin` has called what it gets.
-    private static func wait<Value: Sendable>(
-        _ begin: (@escaping @Sendable (Value) -> Void) -> Void
-    ) -> Value? {
-        let monitor = Monitor()
-        nonisolated(unsafe) var value: Value?
-        begin { result in monitor.change { value = result } }
-        _ = monitor.wait(within: .seconds(20)) { value != nil }
-        return value
-    }
+    func invite() -> [UInt8] { loops[0].call { [web] in web.makeToken() } }
 
     func stop() {
         for pinger in pingers { pinger.stop() }
-        for probe in [guest, peer, host] { _ = Self.wait { done in probe.session.close { done(true) } } }
+        for probe in [guest, peer, host] {
+            _ = try? waitForReply { reply in probe.session.close { reply(true) } }
+        }
         for loop in loops { loop.shutdown() }
     }
 }

@@ -30,7 +30,7 @@ import Testing
             let grown = ProcessGauge.residentBytes - before
             #expect(worst.time < Self.patience, "\(name): \(worst)")
             #expect(host.isUndisturbed, "\(name)")
-            // What the attackers hold in this process counts too.
+            // The attackers' memory in this process counts too.
             #expect(grown < 64 << 20, "\(name): \(grown) bytes more")
             guard Self.scale > 1 else { continue }
             print(

@@ -398,51 +398,23 @@ extension ClientPipe: PipeHandler {
 
 /// The server's end of a pipe whose guest sends one byte first, so that both ends are opened before the suite sends
 /// anything. Confined to its loop.
-private final class AcceptedPipe {
+private final class AcceptedPipe: ForwardingPipe {
     static let first: UInt8 = 0xFE
 
-    private let inner: any Pipe
-    private var handler: (any PipeHandler)?
+    let inner: any Pipe
     private var hasBegun = false
 
     init(_ inner: any Pipe) { self.inner = inner }
-}
 
-extension AcceptedPipe: Pipe {
-    var localAddress: TransportAddress? { inner.localAddress }
-    var remoteAddress: TransportAddress? { inner.remoteAddress }
-    var writableBytes: Int { inner.writableBytes }
     var counters: PipeCounters {
         var counters = inner.counters
         if hasBegun { counters.bytesReceived -= 1 }
         return counters
     }
-    func start(handler: any PipeHandler) {
-        self.handler = handler
-        inner.start(handler: self)
-    }
-    func write(_ queue: inout ByteQueue) { inner.write(&queue) }
-    func pauseReading() { inner.pauseReading() }
-    func resumeReading() { inner.resumeReading() }
-    func close(_ mode: PipeCloseMode) {
-        inner.close(mode)
-        if mode == .now { handler = nil }
-    }
-}
 
-extension AcceptedPipe: PipeHandler {
-    func pipe(_ pipe: any Pipe, received bytes: ByteSlice) {
+    func deliver(_ bytes: ByteSlice, to handler: any PipeHandler) {
         let rest = hasBegun ? bytes : bytes[1..<bytes.count]
         hasBegun = true
-        if !rest.isEmpty { handler?.pipe(self, received: rest) }
-    }
-    func pipeBecameWritable(_ pipe: any Pipe) { handler?.pipeBecameWritable(self) }
-    func pipeEnded(_ pipe: any Pipe) { handler?.pipeEnded(self) }
-    func pipeClosed(_ pipe: any Pipe, error: NighError?) { takeHandler()?.pipeClosed(self, error: error) }
-    func pipeDrained(_ pipe: any Pipe) { takeHandler()?.pipeDrained(self) }
-
-    private func takeHandler() -> (any PipeHandler)? {
-        defer { handler = nil }
-        return handler
+        if !rest.isEmpty { handler.pipe(self, received: rest) }
     }
 }

@@ -50,20 +50,7 @@ final class Server {
     /// Runs `body` on the loop and waits for its result.
     @discardableResult
     func run<Result: Sendable>(_ body: @escaping @Sendable (WebTransport) -> Result) -> Result {
-        let box = Box<Result>()
-        loop.execute { [transport, monitor = record.monitor] in
-            let result = body(transport)
-            monitor.change { box.value = result }
-        }
-        guard wait(until: { box.value != nil }), let result = record.monitor.read({ box.value }) else {
-            preconditionFailure("the loop is stuck")
-        }
-        return result
-    }
-
-    /// `@unchecked Sendable`: the monitor guards the value.
-    private final class Box<Value>: @unchecked Sendable {
-        var value: Value?
+        loop.call { [transport] in body(transport) }
     }
 
     /// Waits for at most 20 s. Returns whether it became true.

@@ -15,7 +15,7 @@ final class ChannelPair {
     /// All bytes that each side wrote.
     private(set) var fromDialling: [UInt8] = []
     private(set) var fromAccepting: [UInt8] = []
-    /// What each side could read.
+    /// The bytes that each side could read.
     var readByDialling = ByteQueue()
     var readByAccepting = ByteQueue()
     /// A byte to change on its way, counted from the first byte that its side wrote.

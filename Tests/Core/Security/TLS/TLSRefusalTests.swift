@@ -16,7 +16,7 @@ extension LinkSide {
         TLSChannel(try TLSContext(Self.own), side: side, expected: expected, ticket: nil)
     }
 
-    /// Whom a certificate names, by its own key.
+    /// Returns the peer that a certificate names by its own key.
     private static func peer(
         of certificate: OpaquePointer, now: Int
     ) throws(TLSCertificate.Refusal) -> PeerID {
@@ -32,7 +32,7 @@ extension LinkSide {
         /// The sides on which we meet it.
         let sides: [LinkSide]
         let fault: SecurityFault
-        /// What its libssl says of our answer.
+        /// The words of its libssl about our answer.
         let alert: String
         /// Makes the peer, for its own side.
         let make: @Sendable (LinkSide) -> RawPeer

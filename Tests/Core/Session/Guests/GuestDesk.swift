@@ -15,7 +15,6 @@ final class GuestDesk: GuestTransport, TransportEventHandler, @unchecked Sendabl
     var guestsByAddress: [String: PeerID] = [:]
     private(set) var revoked: [PeerID] = []
     var invitation: GuestInvitation?
-    /// Whether pipes of dialled addresses without a guest come in as those of peers.
     private var pipes: [DeskPipe] = []
 
     init(on hub: MemoryHub, at address: String = "desk") {
@@ -90,10 +89,10 @@ final class GuestDesk: GuestTransport, TransportEventHandler, @unchecked Sendabl
 }
 
 /// A pipe whose other end is a guest.
-private final class DeskPipe: GuestPipe, PipeHandler {
+private final class DeskPipe: GuestPipe, ForwardingPipe {
     let guest: PeerID
-    private let inner: any Pipe
-    private var handler: (any PipeHandler)?
+    let inner: any Pipe
+    private weak var handler: (any PipeHandler)?
     private var isClosed = false
 
     init(_ inner: any Pipe, of guest: PeerID) {
@@ -102,34 +101,20 @@ private final class DeskPipe: GuestPipe, PipeHandler {
     }
 
     func cut() {
-        inner.close(.now)
         let last = isClosed ? nil : handler
         handler = nil
+        inner.close(.now)
         last?.pipeClosed(self, error: nil)
     }
 
-    var localAddress: TransportAddress? { inner.localAddress }
-    var remoteAddress: TransportAddress? { inner.remoteAddress }
-    var writableBytes: Int { inner.writableBytes }
-    var counters: PipeCounters { inner.counters }
     func start(handler: any PipeHandler) {
         self.handler = handler
-        inner.start(handler: self)
+        inner.start(handler: PipeEventForwarder(from: self, to: handler))
     }
-    func write(_ queue: inout ByteQueue) { inner.write(&queue) }
-    func pauseReading() { inner.pauseReading() }
-    func resumeReading() { inner.resumeReading() }
     func close(_ mode: PipeCloseMode) {
         isClosed = true
-        if mode == .now { handler = nil }
         inner.close(mode)
     }
-
-    func pipe(_ pipe: any Pipe, received bytes: ByteSlice) { handler?.pipe(self, received: bytes) }
-    func pipeBecameWritable(_ pipe: any Pipe) { handler?.pipeBecameWritable(self) }
-    func pipeEnded(_ pipe: any Pipe) { handler?.pipeEnded(self) }
-    func pipeClosed(_ pipe: any Pipe, error: NighError?) { handler?.pipeClosed(self, error: error) }
-    func pipeDrained(_ pipe: any Pipe) { handler?.pipeDrained(self) }
 }
 
 /// Brings a desk to a session.

@@ -47,7 +47,7 @@ enum MachineForwarding {
             for isUp in [false, true, false, true] {
                 try machine.ip(["link set \(wire) \(isUp ? "up" : "down")"])
                 let next = printed.count + 15
-                // What was under way on the lost wire is sent again first, over a slower one.
+                // The bytes that were under way on the lost wire are sent again first, over a slower one.
                 try lab.wait(
                     for: "15 dates more over \(isUp ? "both" : "Bluetooth alone")", within: .seconds(90)
                 ) {

@@ -74,7 +74,7 @@ enum CrowdProgram {
             guard after.descriptors <= before.descriptors else {
                 throw Failure("\(after.descriptors - before.descriptors) descriptors stay")
             }
-            // What the first round allocates once is no leak; what each later round adds is one.
+            // Memory that the first round allocates once is no leak; memory that each later round adds is one.
             if round == 1 { afterFirst = after.bytes }
             let (added, allowed) =
                 round == 1

@@ -158,7 +158,7 @@ enum Eavesdropping {
             throw Failure("\(search.words) is not found where nothing is encrypted")
         }
         host.lab.step("all that is said is in the clear")
-        // What is searched of a certificate is found in one.
+        // The words that are searched for in certificates are found in one.
         let digits = try host.run([
             "sh", "-c",
             "openssl req -x509 -newkey ed25519 -nodes -subj /CN=nigh -utf8 -keyout /dev/null -outform DER 2>/dev/null"

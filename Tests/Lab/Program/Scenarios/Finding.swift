@@ -133,7 +133,7 @@ enum Finding {
             // Time is the subject: a call that waits for the daemon may come later.
             try lab.pass(.milliseconds(500))
         }
-        // What hangs with the daemon hangs for as long as the daemon does, however busy the machine is.
+        // A call that hangs with the daemon hangs for as long as the daemon does, however busy the machine is.
         let share = pace()
         let slowest = pair.directions.compactMap { $0.view(of: $1).slowestRoundTrip }.max() ?? .zero
         try lab.check(
