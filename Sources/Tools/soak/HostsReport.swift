@@ -25,7 +25,7 @@ enum HostsReport {
         return report.isComplete
     }
 
-    /// What `tcp` makes of records: services, and of these peers.
+    /// The services that `tcp` finds in records, and the peers that it finds in these.
     private final class Browser {
         private let loop = VirtualEventLoop(workLimit: .max)
         private let network: GeneratedNetwork

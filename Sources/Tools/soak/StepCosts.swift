@@ -2,7 +2,7 @@ import Glibc
 import Measuring
 import NighTestKit
 
-/// What each step has cost a peer: processor time, because that depends less on how busy the machine is, and the
+/// The costs of each step for a peer: processor time, because that depends less on how busy the machine is, and the
 /// memory that all steps so far have taken.
 struct StepCosts {
     private let size: Int
