@@ -210,10 +210,3 @@ import Testing
         return error.map { "\($0)" } ?? ""
     }
 }
-
-extension PeerID {
-    /// A PeerID that nobody has, a different one for each number.
-    static func numbered(_ number: Int) -> PeerID {
-        PeerID(bytes: (0..<32).map { UInt8(truncatingIfNeeded: number >> (8 * ($0 % 4))) })!
-    }
-}

@@ -1,3 +1,4 @@
+import NighTestKit
 import Testing
 
 @testable import NighCore
