@@ -207,7 +207,11 @@ lint: setup-test ## Check style, Core's floors, that nothing compiles with a war
 	@LC_ALL=C.UTF-8 grep --recursive --line-number --perl-regexp --include='*.swift' --exclude-dir=.build \
 	    '^(?=\s*//(?!/ \|)).{121}' $(SOURCES); \
 	    [ $$? = 1 ] || { echo 'These comments are wider than 120 columns.' >&2; false; }
+	@grep --recursive --line-number --perl-regexp --include='*.swift' --exclude-dir=.build \
+	    '^\s*///? (What|Who|Whom|Whose|The same)\b' $(SOURCES); \
+	    [ $$? = 1 ] || { echo 'These comments begin with a riddle: name the thing.' >&2; false; }
 	@.ci/floors
+	@.ci/plan
 	swift build --build-tests $(FLAGS)
 	@.ci/api check
 	@.ci/documented
