@@ -1,5 +1,6 @@
 import Glibc
 import NighCore
+import NighMemory
 import NighTestKit
 
 /// A defect of the memory transport, with the name of the check that must notice it.
