@@ -208,7 +208,7 @@ package struct StreamTerms: Equatable {
 
 extension Hello {
     /// The smallest allowed `maximumFrame`. A peer that accepts less could not receive every control frame.
-    static let leastMaximumFrame = 8_192
+    package static let leastMaximumFrame = 8_192
 
     /// Returns the versions that a hello offers. A hello begins with them in every version of the protocol, so they
     /// can be read even if the rest cannot.
