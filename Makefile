@@ -9,6 +9,8 @@ export BUILD_SYSTEM
 
 # The same flags for every debug build, so that linting, testing and the lab share one build.
 FLAGS := --build-system $(BUILD_SYSTEM) -Xswiftc -warnings-as-errors
+# A package of its own, which uses nothing of Nigh.
+MUTANTS := --package-path Tests/Mutants --scratch-path .build/mutants/tool $(FLAGS)
 SOURCES := Package.swift Sources Tests Benchmarks Examples Compatibility
 
 # For one run: make test TEST_ARGUMENTS="--filter Identity"; make play ARGUMENTS="..."
@@ -44,17 +46,20 @@ build: setup ## Build everything, the tests too
 
 # Four groups of tests run at once: those that need only a processor; the lab's networks; programs; sockets, terminals and
 # the rest. Most of the last three wait for most of their time. In each group only a limited number of tests runs at once.
+# The tests of the mutation tool follow when one of these groups has ended. They are in a package of their own, so
+# TEST_ARGUMENTS does not choose among them.
 # A group whose output would mix with another's shows it once it is complete. EVENTS=FILE writes what the test runner
 # reports to FILE-units.jsonl and so on.
 #
 # Machines with emulated Bluetooth take minutes, and need the processors to themselves, or their daemons and kernels run out
 # of time. So they are tests of their own, `make test-bluetooth`.
-UNIT_TESTS := '^(Actors|Arguments|Broker|Calls|Channels|Core|Forwarding|FourInARow|Fuzz|Groups|Introductions|Measuring|Memory|Mutants|Record|Relays|TestKit)Tests[.]'
+UNIT_TESTS := '^(Actors|Arguments|Broker|Calls|Channels|Core|Forwarding|FourInARow|Fuzz|Groups|Introductions|Measuring|Memory|Record|Relays|TestKit)Tests[.]'
 PROGRAM_TESTS := '^NighProgramTests[.]'
 LAB_TESTS := '^LabTests[.]'
 MACHINE_TESTS := '^LabTests[.]Bluetooth'
 GAME_TESTS := '^LabTests[.]BluetoothGameTests'
-events = $(if $(EVENTS),--event-stream-output-path $(EVENTS)-$(1).jsonl)
+# An absolute path, because the tests of a package of its own run in its folder.
+events = $(if $(EVENTS),--event-stream-output-path $(abspath $(EVENTS)-$(1).jsonl))
 # Runs the program that `make build` has made, so many tests at once. A toolchain before 6.3 does not know the variable,
 # and runs all tests of a group at once.
 built_tests = SWT_EXPERIMENTAL_MAXIMUM_PARALLELIZATION_WIDTH=$(1) .ci/run-tests $(TEST_ARGUMENTS)
@@ -67,7 +72,7 @@ test: setup-test build
 	$(call built_tests,4)
 else
 test: setup-test build ## Run the tests; TEST_ARGUMENTS="--filter NAME" runs some
-	@$(MAKE) --no-print-directory --jobs=4 test-programs test-labs test-others test-units
+	@$(MAKE) --no-print-directory --jobs=4 test-programs test-labs test-others test-units test-mutants
 	@echo 'Not run: what needs a release build (make test-release), Bluetooth on emulated machines (make test-bluetooth),'
 	@echo 'and the Debian packages (make test-deb). make test-all runs everything.'
 endif
@@ -96,6 +101,11 @@ test-others:
 .PHONY: test-units
 test-units:
 	@$(call built_tests,4) --filter $(UNIT_TESTS) $(call events,units) $(call at_its_end,units)
+
+.PHONY: test-mutants
+test-mutants:
+	@mkdir -p .build
+	@swift test $(MUTANTS) --disable-xctest $(call events,mutants) $(call at_its_end,mutants)
 
 .PHONY: test-bluetooth
 test-bluetooth: build bluetooth-lab ## Test Bluetooth on machines with a kernel of their own and emulated controllers
@@ -304,7 +314,7 @@ soak: setup ## Run simulated worlds full of faults, SEEDS=n of them
 
 .PHONY: mutants
 mutants: setup ## Change Core's machines in small places, one at a time, and see that tests or worlds notice; ARGUMENTS="--help" tells how
-	swift run $(FLAGS) -c debug mutants $(ARGUMENTS)
+	swift run $(MUTANTS) -c debug mutants $(ARGUMENTS)
 
 # libFuzzer brings a main of its own, so the program leaves its out (-DFUZZER). The compiler heeds only the last option
 # for sanitizers, and the package manager passes two of them in any order: so it gets one, and the compiler both. lld is

@@ -367,9 +367,6 @@ let package = Package(
         .testTarget(
             name: "LabTests", dependencies: ["ChildPrograms", "NighTestKit", "fourinarow", "lab", "nigh"],
             path: "Tests/Lab/Scenarios"),
-        .executableTarget(
-            name: "mutants", dependencies: ["ChildPrograms", "NighCore"], path: "Tests/Mutants/Program"),
-        .testTarget(name: "MutantsTests", dependencies: ["mutants"], path: "Tests/Mutants/Rewriting"),
         .testTarget(
             name: "NighTests", dependencies: ["Nigh", "NighCore", "NighLoop", "NighTestKit"],
             path: "Tests/Nigh"),

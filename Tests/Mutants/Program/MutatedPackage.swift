@@ -1,6 +1,4 @@
-import ChildPrograms
 import Glibc
-import NighCore
 
 /// A copy of the sources to test, with all mutants of a run compiled in.
 struct MutatedPackage {
@@ -85,8 +83,7 @@ struct MutatedPackage {
             let command =
                 "swift build --package-path \(Self.folder) -c release --build-tests -Xswiftc -enable-testing "
                 + "> \(Self.log) 2>&1"
-            let status = try Child("/bin/sh", ["-c", command], patience: 7_200).end().status
-            if status == 0 { return }
+            if try ShellCommand(command, timeLimit: 7_200).run().end == .exit(0) { return }
             let dropped = try dropRefused()
             guard dropped > 0 else {
                 throw Folder.Failure(

@@ -1,4 +1,3 @@
-import ChildPrograms
 import Glibc
 
 /// A run: builds the mutants, tries one after the other, and counts the results.
@@ -70,9 +69,10 @@ struct Mutating {
             if case .caught(let words) = try trial.run(mutant: 0) {
                 throw Folder.Failure(description: "the \(trial.name) fail with nothing changed: \(words)")
             }
+            let usual = max(1, Self.processorTime - before)
+            tell("the \(trial.name) take \(usual) s of processor time")
             var trial = trial
-            trial.usual = max(1, Self.processorTime - before)
-            tell("the \(trial.name) take \(trial.usual) s of processor time")
+            trial.limits = Trial.Limits(usual: usual)
             return trial
         }
     }

@@ -1,4 +1,3 @@
-import ChildPrograms
 import Foundation
 
 /// Targets of this package: those that some of them need, and the manifest of a package that has only these.
@@ -39,7 +38,7 @@ struct PackageTargets {
     init(neededBy roots: [String]) throws {
         try Folder.write([], to: Self.descriptionFile)
         let command = "swift package dump-package > \(Self.descriptionFile)"
-        guard try Child("/bin/sh", ["-c", command], patience: 600).end().status == 0 else {
+        guard try ShellCommand(command, timeLimit: 600).run().end == .exit(0) else {
             throw Folder.Failure(description: "the package in this folder cannot be described")
         }
         let description = Data(try Folder.bytes(of: Self.descriptionFile))

@@ -1,5 +1,3 @@
-import NighCore
-
 /// A place in the sources, and the small change that is tried there.
 struct Site: Equatable {
     /// A replacement of a range of the file's bytes. An empty range is an insertion.
@@ -44,8 +42,15 @@ struct Site: Equatable {
     /// leaves the other mutants of a run as they are.
     func rank(seed: UInt64) -> UInt64 {
         let hash = key.utf8.reduce(0xCBF2_9CE4_8422_2325 as UInt64) { ($0 ^ UInt64($1)) &* 0x100_0000_01B3 }
-        var generator = SeededGenerator(seed: hash &+ seed)
-        return generator.next()
+        return Self.mixed(hash &+ seed)
+    }
+
+    /// The first number of a SplitMix64 generator.
+    private static func mixed(_ seed: UInt64) -> UInt64 {
+        var bits = seed &+ 0x9E37_79B9_7F4A_7C15
+        bits = (bits ^ (bits >> 30)) &* 0xBF58_476D_1CE4_E5B9
+        bits = (bits ^ (bits >> 27)) &* 0x94D0_49BB_1331_11EB
+        return bits ^ (bits >> 31)
     }
 
     static func == (left: Site, right: Site) -> Bool { left.key == right.key && left.line == right.line }

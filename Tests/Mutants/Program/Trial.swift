@@ -1,4 +1,3 @@
-import ChildPrograms
 import Glibc
 
 /// A program that should notice a mutant.
@@ -9,32 +8,45 @@ struct Trial {
         case caught(String)
     }
 
+    /// Limits of one run, because a mutant may loop forever and allocate each time.
+    struct Limits {
+        /// In seconds.
+        var processorTime: Int
+        /// In seconds. A mutant that waits forever takes no processor time. Leaves room for a busy machine.
+        var time: Int
+        /// The address space, in KiB.
+        var memory = 8 << 20
+
+        /// The limits for a program that takes `usual` seconds of processor time with no mutant switched on.
+        init(usual: Int) {
+            processorTime = 4 * usual + 5
+            time = 16 * usual + 120
+        }
+    }
+
     let name: String
     let program: String
     let arguments: [String]
-    /// The processor time it takes with no mutant switched on, in seconds.
-    var usual = 60
-
-    /// Limits the processor time and memory of a mutant, because it may loop forever and allocate each time.
-    private var limits: String { "ulimit -t \(4 * usual + 5); ulimit -v 8388608; ulimit -c 0" }
-    /// The time limit in seconds, because a mutant that waits forever takes no processor time. It leaves room for a
-    /// busy machine.
-    private var patience: Int { 8 * usual + 60 }
+    var limits = Limits(usual: 60)
 
     /// Runs the program with one mutant switched on, or none for 0. Stops at the first failure.
     func run(mutant: Int) throws -> Verdict {
-        let child = try Child(
-            "/bin/sh", ["-c", "\(limits); exec \"$0\" \"$@\" 2>&1", program] + arguments,
-            // The process that writes the trace of a crash would keep the output open long after the end.
-            environment: [Schema.variable: "\(mutant)", "SWIFT_BACKTRACE": "enable=no"], patience: patience)
-        if let line = try? child.line(with: Self.failure) { return .caught(Self.short(line)) }
-        guard let end = try? child.end() else { return .caught("it never ends") }
-        switch end.status {
-        case 0: return .passed
-        case -SIGXCPU, -SIGKILL: return .caught("it goes round for ever")
-        case ..<0: return .caught("it crashes")
-        default:
-            return .caught(Self.short(child.lines.first { $0.hasPrefix("seed ") } ?? "status \(end.status)"))
+        // The process that writes the trace of a crash would keep the output open long after the end.
+        let script = """
+            ulimit -t \(limits.processorTime); ulimit -v \(limits.memory); ulimit -c 0
+            export \(Schema.variable)=\(mutant) SWIFT_BACKTRACE=enable=no
+            exec "$0" "$@"
+            """
+        let command = ShellCommand(script, arguments: [program] + arguments, timeLimit: limits.time)
+        let (end, lines) = try command.run { $0.contains(Self.failure) }
+        switch end {
+        case .exit(0): return .passed
+        case .exit(let status):
+            return .caught(Self.short(lines.first { $0.hasPrefix("seed ") } ?? "status \(status)"))
+        case .signal(SIGXCPU), .signal(SIGKILL): return .caught("it goes round for ever")
+        case .signal: return .caught("it crashes")
+        case .line(let line): return .caught(Self.short(line))
+        case .timeout: return .caught("it never ends")
         }
     }
 

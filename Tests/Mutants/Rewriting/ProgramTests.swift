@@ -26,6 +26,12 @@ struct ProgramTests {
         #expect(throws: Folder.Failure.self) { try Harmless("A.swift\nlet a = b < c\n`<` becomes `<=`\n") }
     }
 
+    /// The number is SplitMix64's. Another one would make every seed a different run.
+    @Test func `A seed always gives a site the same rank`() throws {
+        let site = try #require(SiteFinder.sites(in: Array("let a = b < c".utf8), file: "A.swift").first)
+        #expect(site.rank(seed: 1) == 0x1A4C_821A_B319_2F2C)
+    }
+
     @Test func `The score ignores harmless mutants`() {
         #expect(Mutating.Score(caught: 179, survived: 20, harmless: 30).percent == 89)
         #expect(Mutating.Score(caught: 180, survived: 20, harmless: 30).percent == 90)
@@ -35,11 +41,26 @@ struct ProgramTests {
     @Test(arguments: [
         ("exit 0", nil), ("echo '✘ Test a() recorded an issue'; sleep 60", "✘ Test a() recorded an issue"),
         ("echo 'seed 3: order: gone'; exit 1", "seed 3: order: gone"),
-        ("kill -ABRT $$", "it crashes"), ("kill -KILL $$", "it goes round for ever"),
+        ("kill -ABRT $$", "it crashes"), ("kill -SEGV $$", "it crashes"),
+        ("kill -KILL $$", "it goes round for ever"),
         ("test $NIGH_MUTANT = 5", nil), ("test $NIGH_MUTANT = 6", "status 1"),
     ])
     func `A trial ends at the first failure`(_ command: String, _ words: String?) throws {
-        let trial = Trial(name: "trial", program: "/bin/sh", arguments: ["-c", command], usual: 1)
+        let trial = Trial(name: "trial", program: "/bin/sh", arguments: ["-c", command])
+        #expect(try trial.run(mutant: 5) == words.map { .caught($0) } ?? .passed)
+    }
+
+    @Test(arguments: [
+        ("exec sleep 60", "it never ends"), ("while :; do :; done", "it goes round for ever"),
+        ("exec dd if=/dev/null bs=1G count=1", "status 1"), ("exec dd if=/dev/null bs=1M count=1", nil),
+    ])
+    func `A program that hangs, loops or takes too much memory is caught`(
+        _ command: String, _ words: String?
+    ) throws {
+        var trial = Trial(name: "trial", program: "/bin/sh", arguments: ["-c", command])
+        trial.limits.processorTime = 2
+        trial.limits.time = command.contains("sleep") ? 1 : 60
+        trial.limits.memory = 64 << 10
         #expect(try trial.run(mutant: 5) == words.map { .caught($0) } ?? .passed)
     }
 
