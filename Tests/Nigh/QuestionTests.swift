@@ -98,13 +98,13 @@ import Testing
             for session in [puma, lynx] {
                 try session.answer("sum") { (numbers: [Int], peer) -> Int in
                     guard let last = numbers.last else { return 0 }
-                    return last + (try await peer.ask("sum", Array(numbers.dropLast())))
+                    return last + (try await peer.ask("sum", Array(numbers.dropLast()), timeout: nil))
                 }
             }
             try await withThrowingTaskGroup { group in
                 for number in 0..<16 {
                     group.addTask {
-                        let sum: Int = try await asLynx.ask("sum", Array(0...number))
+                        let sum: Int = try await asLynx.ask("sum", Array(0...number), timeout: nil)
                         #expect(sum == number * (number + 1) / 2)
                     }
                 }

@@ -1,7 +1,7 @@
 /// The Ed25519 key pair behind a PeerID. The public key determines the PeerID; the private key proves it on each link.
 ///
-/// A program that should be the same peer at every start loads its identity from an ``IdentityFile``. An identity from
-/// ``ephemeral()`` is a new peer each time, unless ``IdentityFile/save(_:)`` stores it.
+/// A program that should be the same peer at every start loads its identity from an `IdentityFile`. An identity from
+/// ``ephemeral()`` is a new peer each time, unless `IdentityFile` stores it.
 ///
 /// Copies are cheap and share the key. The private key is overwritten in memory when the last copy is destroyed. No
 /// member and no description reveals it.

@@ -11,7 +11,7 @@
 ///     case join(Seat, table: String?)
 /// }
 ///
-/// /// Who plays: the same options for both commands.
+/// /// A player: the same options for both commands.
 /// struct Seat: Sendable {
 ///     var name: String?
 ///     var transport: String

@@ -362,7 +362,8 @@ private final class LobbyPlayers {
             ),
         ])
     func `It says that its transport does not work, and ends`(_ transport: String, _ words: String) throws {
-        let puma = try ExampleProgram("Hello").start("Puma \(transport)", as: 0)
+        let hello = try ExampleProgram("Hello")
+        let puma = try hello.start("Puma \(transport)", as: 0)
         try puma.line(with: words)
         try puma.leave()
     }

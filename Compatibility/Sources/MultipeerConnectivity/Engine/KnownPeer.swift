@@ -1,4 +1,5 @@
 import NighCore
+import NighSystem
 import Synchronization
 
 /// A peer as all its `MCPeerID` objects share it: its name, its PeerID, and its key if it is a peer of this program.
