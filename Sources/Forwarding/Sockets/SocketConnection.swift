@@ -28,11 +28,11 @@ package final class SocketConnection: LocalConnection, @unchecked Sendable {
 
     private let descriptor: Int32
     private let loop: UVEventLoop
-    @exclusivity(unchecked) private var stream: SocketStream
-    @exclusivity(unchecked) private var handler: (any LocalConnectionHandler)?
-    @exclusivity(unchecked) private var writing = Writing.open
-    @exclusivity(unchecked) private var hasEnded = false
-    @exclusivity(unchecked) private var isOver = false
+    private var stream: SocketStream
+    private var handler: (any LocalConnectionHandler)?
+    private var writing = Writing.open
+    private var hasEnded = false
+    private var isOver = false
 
     /// Takes over a connected, non-blocking socket. Fails if the loop cannot wait for it; then the caller closes it.
     package init(_ descriptor: Int32, on loop: UVEventLoop) throws(NighError) {

@@ -16,8 +16,8 @@ final class ConnectionRace: @unchecked Sendable {
     /// A socket that is being connected. Releasing the attempt closes the socket, unless the descriptor was taken.
     private final class Attempt {
         let address: SocketAddress
-        @exclusivity(unchecked) var connecting: ConnectingSocket?
-        @exclusivity(unchecked) private(set) var descriptor: Int32
+        var connecting: ConnectingSocket?
+        private(set) var descriptor: Int32
 
         init(_ address: SocketAddress, by interface: String?) throws(SocketFault) {
             self.address = address
@@ -35,17 +35,14 @@ final class ConnectionRace: @unchecked Sendable {
         }
     }
 
-    // All of this is touched on the loop only, and no access lasts across a call to other code. So it needs no run-time
-    // check for exclusive access.
-
     private let loop: UVEventLoop
     private let interface: String?
     private let completion: (Result<TCPConnection, NighError>) -> Void
-    @exclusivity(unchecked) private var left: ArraySlice<SocketAddress>
-    @exclusivity(unchecked) private var running: [Attempt] = []
-    @exclusivity(unchecked) private var failures: [NighError] = []
-    @exclusivity(unchecked) private var nextStart: LoopTimer?
-    @exclusivity(unchecked) private var isOver = false
+    private var left: ArraySlice<SocketAddress>
+    private var running: [Attempt] = []
+    private var failures: [NighError] = []
+    private var nextStart: LoopTimer?
+    private var isOver = false
 
     /// Creates a race over `addresses` in this order, through `interface` if one is named. `completion` is called once,
     /// unless `stop` comes first.

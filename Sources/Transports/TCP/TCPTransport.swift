@@ -32,16 +32,13 @@ public final class TCPTransport: @unchecked Sendable {
         let packetSockets: UDPSockets
     }
 
-    // All of this is touched on the loop only, and no access lasts across a call to other code. So it needs no run-time
-    // check for exclusive access.
-
     private let options: TCPOptions
-    @exclusivity(unchecked) private var running: Running?
+    private var running: Running?
     private var isStarted = false
     /// Set if the transport was started on a loop that it cannot run on.
     private var unsupportedLoop: UnsupportedLoop?
 
-    @exclusivity(unchecked) private var advertisement: Advertisement?
+    private var advertisement: Advertisement?
     private var isBrowsing = false
     /// How many times a search was begun or ended.
     private var searchCount = 0
@@ -52,9 +49,9 @@ public final class TCPTransport: @unchecked Sendable {
     private var interfaceIsMissing = false
     /// Whether the transport was last reported as down. Then no route counts, so none is reported.
     private var isReportedDown = false
-    @exclusivity(unchecked) private var connections: [ObjectIdentifier: TCPConnection] = [:]
+    private var connections: [ObjectIdentifier: TCPConnection] = [:]
     /// The pipes that are closed and wait for the other side's end. The one that has waited longest is first.
-    @exclusivity(unchecked) private var lingering: [SocketPipe] = []
+    private var lingering: [SocketPipe] = []
     /// How many pipes may linger. Otherwise a peer that opens connections without end, and never closes one, would use
     /// up this machine's descriptors.
     static let lingeringLimit = 256

@@ -14,17 +14,14 @@ public final class ConnectingSocket: @unchecked Sendable {
     private static let firstRetry = Moment.Span.milliseconds(5)
     private static let longestRetry = Moment.Span.milliseconds(100)
 
-    // All of this is touched on the loop only, and no access lasts across a call to other code. So it needs no run-time
-    // check for exclusive access.
-
     private let descriptor: Int32
     private let loop: UVEventLoop
     /// Nil once the outcome was reported, or the attempt was cancelled.
-    @exclusivity(unchecked) private var decided: ((Result<Void, SocketFault>) -> Void)?
+    private var decided: ((Result<Void, SocketFault>) -> Void)?
     private let address: [UInt8]
-    @exclusivity(unchecked) private var watch: DescriptorWatch?
-    @exclusivity(unchecked) private var timeoutTimer: LoopTimer?
-    @exclusivity(unchecked) private var retryTimer: LoopTimer?
+    private var watch: DescriptorWatch?
+    private var timeoutTimer: LoopTimer?
+    private var retryTimer: LoopTimer?
 
     /// Begins to connect a stream socket to `address`, the bytes of a `sockaddr`. Call it on the loop; the descriptor
     /// becomes non-blocking. `decided` is called once, on the loop, in a later turn and within `timeout`. If the time

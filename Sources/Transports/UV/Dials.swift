@@ -8,9 +8,7 @@ public final class Dials<Opened>: @unchecked Sendable {
     let scheme: String
     let loop: UVEventLoop
     private let ended: (DialID, Result<Opened, NighError>) -> Void
-    // Touched on the loop only, and no access lasts across a call to other code. So it needs no run-time check for
-    // exclusive access.
-    @exclusivity(unchecked) private var dials: [DialID: DialInProgress] = [:]
+    private var dials: [DialID: DialInProgress] = [:]
 
     /// How many dials are in progress.
     public var count: Int { dials.count }

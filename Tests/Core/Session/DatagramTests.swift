@@ -4,8 +4,8 @@ import Testing
 
 @testable import NighCore
 
-/// Unreliable messages beside the link, between two sessions in virtual time.
-@Suite("Unreliable messages beside a link") struct DatagramTests {
+/// Unreliable messages as datagrams, between two sessions in virtual time.
+@Suite("Unreliable messages as datagrams") struct DatagramTests {
     private let network = SimulatedNetwork()
 
     private func pair(
@@ -93,6 +93,20 @@ import Testing
         #expect(numbers.count > 200)
         let (sent, received) = (try counts(puma, lynx), try counts(lynx, puma))
         #expect(sent.packetsLost > 50 && received.duplicates > 50 && received.late > 50)
+    }
+
+    @Test func `of keys that wait for a path count as dropped when its link is lost`() throws {
+        let (puma, lynx) = try pairWithPath()
+        for key in 0..<64 as Range<UInt8> {
+            let value = [UInt8](repeating: key, count: 1_000)
+            try puma.session.trySend(value, to: lynx.id, .newest(key: key))
+        }
+        puma.faults.cut()
+        try network.run(for: .seconds(5))
+        #expect(puma.state(of: lynx.id) == .connected)
+        let arrived = lynx.messages.count { $0.bytes.count == 1_000 }
+        let dropped = try puma.counts(of: lynx).unreliableDropped
+        #expect(dropped > 0 && arrived + Int(dropped) <= 64)
     }
 
     @Test func `go on when the other side's address changes, and where long packets do not pass`() throws {

@@ -1,7 +1,6 @@
 /// A pipe and its link: passes the pipe's reports to the session machine, and messages on to the program. Loop only.
 final class PipeConnection: PipeHandler {
-    // All of this is touched on the loop only, and no access lasts across a call to other code. So it needs no run-time
-    // check for exclusive access.
+    // The properties that each message uses are not checked for exclusive access; see `SessionMachine`.
 
     let pipe: any Pipe
     let link: Link

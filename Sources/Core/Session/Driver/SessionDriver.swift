@@ -2,8 +2,7 @@
 /// machine's inputs and outputs on the other. It decides nothing.
 ///
 /// `@unchecked Sendable`: after `start` everything here is touched on the loop only, which `Session` ensures.
-/// Properties that each peer or message uses need no run-time check for exclusive access either: no access lasts across
-/// a call to other code.
+/// Properties that each message uses are not checked for exclusive access, as in `SessionMachine`.
 final class SessionDriver: @unchecked Sendable {
     let machine: SessionMachine
     let directory: PortDirectory
@@ -27,9 +26,9 @@ final class SessionDriver: @unchecked Sendable {
     private(set) var hasStarted = false
     @exclusivity(unchecked) private(set) var isClosed = false
 
-    @exclusivity(unchecked) private var calls =
+    private var calls =
         NumberTable<@Sendable (Result<PeerID, NighError>) -> Void>()
-    @exclusivity(unchecked) private var pings: [CallToken: @Sendable (Result<Duration, NighError>) -> Void] =
+    private var pings: [CallToken: @Sendable (Result<Duration, NighError>) -> Void] =
         [:]
     private var whenClosed: [@Sendable () -> Void] = []
     var unansweredCalls: Int { calls.count + pings.count }
@@ -39,7 +38,7 @@ final class SessionDriver: @unchecked Sendable {
     @exclusivity(unchecked) private var lastWritten: PipeConnection?
     @exclusivity(unchecked) private var outgoing = ByteQueue()
     /// The number of pipes that are closed and not drained yet; used when the session closes.
-    @exclusivity(unchecked) private var drainingPipes = 0
+    private var drainingPipes = 0
     /// Ends the session even if something has not left by then. Set once all conversations have ended.
     private var goodbyeTimer: LoopTimer?
     @exclusivity(unchecked) var depth = 0

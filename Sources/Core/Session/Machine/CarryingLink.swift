@@ -1,7 +1,6 @@
 /// The link that carries a conversation, and the move to a better link, if one is due or under way. Loop only.
 final class CarryingLink {
-    // All of this is touched on the loop only, and no access lasts across a call to other code. So it needs no run-time
-    // check for exclusive access.
+    // The properties that each message uses are not checked for exclusive access; see `SessionMachine`.
 
     let link: Link
     /// When the conversation moves to a better route; never if there is none.

@@ -23,31 +23,28 @@ final class DialRace {
         var link: Link?
     }
 
-    // All of this is touched on the loop only, and no access lasts across a call to other code. So it needs no run-time
-    // check for exclusive access.
-
     let number: UInt64
     let purpose: DialPurpose
     /// When a dial is given up at the latest.
-    @exclusivity(unchecked) var deadline: Moment
+    var deadline: Moment
     /// Whether a conversation waits for the link. If so, dials that have proven nothing for a while do not delay the
     /// next search.
     let isHurried: Bool
     /// The routes that were not dialled yet, the best first.
-    @exclusivity(unchecked) var routes: [RouteRecord]
+    var routes: [RouteRecord]
     /// The places behind dialled routes; each is to be dialled by itself.
-    @exclusivity(unchecked) var places: [Target] = []
+    var places: [Target] = []
     /// The dials under way, the oldest first.
-    @exclusivity(unchecked) var candidates: [Candidate] = []
+    var candidates: [Candidate] = []
     /// The addresses that this race has dialled or reached, or is about to dial.
-    @exclusivity(unchecked) private var seen: [TransportAddress] = []
+    private var seen: [TransportAddress] = []
     /// When the last route was dialled.
-    @exclusivity(unchecked) var lastRouteAt = Moment(nanoseconds: .min)
+    var lastRouteAt = Moment(nanoseconds: .min)
     /// Until when the race waits for the places behind a route; nil while no transport was asked for them.
-    @exclusivity(unchecked) var placesDeadline: Moment?
-    @exclusivity(unchecked) var failures: [NighError] = []
+    var placesDeadline: Moment?
+    var failures: [NighError] = []
     /// When the machine looks at the race by itself.
-    @exclusivity(unchecked) var wakesAt = Moment.never
+    var wakesAt = Moment.never
 
     init(
         number: UInt64, purpose: DialPurpose, routes: [RouteRecord], deadline: Moment, isHurried: Bool

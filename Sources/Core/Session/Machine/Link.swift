@@ -16,8 +16,7 @@ final class Link {
         case finished
     }
 
-    // All of this is touched on the loop only, and no access lasts across a call to other code. So it needs no run-time
-    // check for exclusive access.
+    // The properties that each message uses are not checked for exclusive access; see `SessionMachine`.
 
     let number: UInt64
     let machine: LinkMachine
@@ -27,32 +26,32 @@ final class Link {
     let isGuest: Bool
     let openedAt: Moment
     @exclusivity(unchecked) private(set) var peer: PeerRecord?
-    @exclusivity(unchecked) var purpose = Purpose.unsettled {
+    var purpose = Purpose.unsettled {
         didSet { census.purposeChanged(from: isStranger(for: oldValue), to: isStranger) }
     }
     private let census: SessionCensus
     /// The conversation that it carries, and since when.
     @exclusivity(unchecked) var conversation: Conversation?
-    @exclusivity(unchecked) var carriesSince = Moment.never
+    var carriesSince = Moment.never
     /// Whether received bytes stay unread until the answer on another link. This link carries the conversation, and the
     /// other one may take over.
     @exclusivity(unchecked) var isHeld = false
     /// Whether it took over from a link on a worse transport.
-    @exclusivity(unchecked) var isBetter = false
+    var isBetter = false
     /// The path for datagrams, once this side has one.
     @exclusivity(unchecked) var datagrams: DatagramPath?
     /// Whether the transport was asked for a datagram port.
-    @exclusivity(unchecked) var hasAskedForDatagrams = false
+    var hasAskedForDatagrams = false
     /// Whether the transport had no datagram port.
-    @exclusivity(unchecked) var lacksPort = false
+    var lacksPort = false
     /// The pings that wait for the path.
-    @exclusivity(unchecked) var packetPings: [PacketPings.Request] = []
+    var packetPings: [PacketPings.Request] = []
     /// Where the other side takes packets, until the path has begun.
-    @exclusivity(unchecked) var datagramOffer: DatagramOffer?
+    var datagramOffer: DatagramOffer?
     /// The newest unreliable messages of keys, which wait for room within the link.
     @exclusivity(unchecked) var newest = NewestMessages()
     /// The introducer's token that the other side has sent, not checked yet; empty without one.
-    @exclusivity(unchecked) var introduction: [UInt8] = []
+    var introduction: [UInt8] = []
     /// Whether it is in the queue of links that may have something to write.
     @exclusivity(unchecked) var isDirty = false
     /// Whether it is in the queue of links that have packets to send.

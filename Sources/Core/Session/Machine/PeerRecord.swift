@@ -3,43 +3,42 @@
 /// It and `Link` refer to each other: a link knows its peer, and the record knows the link that carries the
 /// conversation. Only the machine changes them.
 final class PeerRecord {
-    // All of this is touched on the loop only, and no access lasts across a call to other code. So it needs no run-time
-    // check for exclusive access.
+    // The properties that each message uses are not checked for exclusive access; see `SessionMachine`.
 
     let id: PeerID
-    @exclusivity(unchecked) var identity: PeerIdentity {
+    var identity: PeerIdentity {
         didSet { if identity.current != oldValue.current { changed() } }
     }
-    @exclusivity(unchecked) var name: DisplayName { didSet { if name != oldValue { changed() } } }
-    @exclusivity(unchecked) var info = DiscoveryInfo.none { didSet { if info != oldValue { changed() } } }
-    @exclusivity(unchecked) var isFull = false { didSet { if isFull != oldValue { changed() } } }
+    var name: DisplayName { didSet { if name != oldValue { changed() } } }
+    var info = DiscoveryInfo.none { didSet { if info != oldValue { changed() } } }
+    var isFull = false { didSet { if isFull != oldValue { changed() } } }
     @exclusivity(unchecked) var phase = PeerPhase.unavailable {
         didSet { census.phaseChanged(from: oldValue, to: phase) }
     }
-    @exclusivity(unchecked) var routes: [RouteRecord] = [] {
+    var routes: [RouteRecord] = [] {
         didSet { if !routes.isEmpty || handle?.routes.isEmpty == false { handle = nil } }
     }
     /// Whether the peer is a guest. Set by its first link.
-    @exclusivity(unchecked) var isGuest = false
+    var isGuest = false
     /// The number of routes that come from discovery or from the program.
     var routesBesidesIntroduced: Int { routes.count { $0.source != .introduction } }
     /// The part that the next snapshots of the peer share; nil if it has to be made anew.
     @exclusivity(unchecked) var handle: PeerHandle?
 
     /// The pairing under way, regardless of the phase.
-    @exclusivity(unchecked) var pairing: Pairing?
+    var pairing: Pairing?
     /// The trust in the peer's key, as last reported to the program.
-    @exclusivity(unchecked) var reportedTrust: PeerTrust?
+    var reportedTrust: PeerTrust?
     /// Consecutive failed moves to a better route, including moves to a link that broke within
     /// `timings.longestBetterRoute`.
-    @exclusivity(unchecked) var failedMoves = 0
+    var failedMoves = 0
 
     /// A ticket from links that are over, which shortens the handshake of the next link.
-    @exclusivity(unchecked) private var ticket: ResumptionTicket?
+    private var ticket: ResumptionTicket?
 
     /// The highest request number seen from the peer, and the peer's incarnation to which it belongs.
-    @exclusivity(unchecked) var requestsSeen: UInt64 = 0
-    @exclusivity(unchecked) var requestsSeenFrom: UInt64 = 0
+    var requestsSeen: UInt64 = 0
+    var requestsSeenFrom: UInt64 = 0
 
     /// Bytes of ended conversations with the peer that the program has not read yet. They count against the next
     /// conversation, so that coming and going gives no peer more room.
@@ -131,7 +130,7 @@ final class PeerRecord {
         return label
     }
 
-    @exclusivity(unchecked) private var madeLabel: String?
+    private var madeLabel: String?
 
     /// Whether nothing is lost when the record is forgotten.
     var isIdle: Bool {

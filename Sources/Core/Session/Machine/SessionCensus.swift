@@ -3,17 +3,14 @@
 /// Records and links report each change to it. So a session with thousands of peers need not go through all of them
 /// for each one that comes. Loop only.
 final class SessionCensus {
-    // All of this is touched on the loop only, and no access lasts across a call to other code. So it needs no run-time
-    // check for exclusive access.
-
     /// The peers that count against `limits.peers`.
-    @exclusivity(unchecked) private(set) var engaged = 0
+    private(set) var engaged = 0
     /// The peers with a conversation.
-    @exclusivity(unchecked) private(set) var conversing = 0
+    private(set) var conversing = 0
     /// The invitations that wait for the program.
-    @exclusivity(unchecked) private(set) var invitations = 0
+    private(set) var invitations = 0
     /// The accepted pipes without a conversation.
-    @exclusivity(unchecked) private(set) var strangers = 0
+    private(set) var strangers = 0
 
     func phaseChanged(from old: PeerPhase, to new: PeerPhase) {
         engaged += Self.change(old.state.isEngaged, new.state.isEngaged)

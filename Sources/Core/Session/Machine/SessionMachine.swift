@@ -15,14 +15,14 @@ final class SessionMachine {
         var suggestedGrace: Duration?
     }
 
-    // All of this is touched on the loop only, and no access lasts across a call to other code. So nothing needs a
-    // run-time check for exclusive access, which would cost as much as a message.
+    // The properties that each message uses are not checked for exclusive access at run time: all checks together would
+    // cost twice as much as a message. They are touched on the loop only, and no access lasts across a call to other code.
 
     @exclusivity(unchecked) var hello: Hello { didSet { forgetLinkSettings() } }
     /// The settings of links over each transport, once there was one.
-    @exclusivity(unchecked) private var linkSettings: [LinkMachine.Settings?]
+    private var linkSettings: [LinkMachine.Settings?]
     /// The settings of links to guests, once there was one.
-    @exclusivity(unchecked) private var settingsForGuests: LinkMachine.Settings?
+    private var settingsForGuests: LinkMachine.Settings?
     let limits: SessionLimits
     let timings: SessionTimings
     let transports: [TransportTraits]
@@ -33,27 +33,27 @@ final class SessionMachine {
     /// The identity that this session acts for.
     let identity: PeerID
     /// Whether others may ask to be paired.
-    @exclusivity(unchecked) var acceptsPairing = false
+    var acceptsPairing = false
     /// When the next peer that asks for a pairing may get this side's nonce.
-    @exclusivity(unchecked) var nextPairingAnswer = Moment(nanoseconds: .min)
+    var nextPairingAnswer = Moment(nanoseconds: .min)
 
     @exclusivity(unchecked) var peers: [PeerID: PeerRecord] = [:]
     /// The peer that discovery last saw at each address.
-    @exclusivity(unchecked) var peerByAddress: [TransportAddress: PeerID] = [:]
+    var peerByAddress: [TransportAddress: PeerID] = [:]
     /// Addresses that transports were given. The machine dials them to learn which peer is there.
-    @exclusivity(unchecked) var knownAddresses: [KnownAddress] = []
+    var knownAddresses: [KnownAddress] = []
     @exclusivity(unchecked) var links = NumberTable<Link>()
     let census = SessionCensus()
     /// The dials under way, and the race of each.
-    @exclusivity(unchecked) var dials = NumberTable<DialRace>()
+    var dials = NumberTable<DialRace>()
     /// The searches for a link that are under way, by number.
-    @exclusivity(unchecked) var races = NumberTable<DialRace>()
-    @exclusivity(unchecked) var pings: [UInt64: (token: CallToken, link: Link, payload: [UInt8])] = [:]
+    var races = NumberTable<DialRace>()
+    var pings: [UInt64: (token: CallToken, link: Link, payload: [UInt8])] = [:]
     /// The counts that are rarely changed. Two more are kept apart, because each connection changes them.
     @exclusivity(unchecked) var statistics = SessionStatistics()
-    @exclusivity(unchecked) private var linksEnded = LabelCounts()
-    @exclusivity(unchecked) var conversationsEnded = LabelCounts()
-    @exclusivity(unchecked) var generator: SeededGenerator
+    private var linksEnded = LabelCounts()
+    var conversationsEnded = LabelCounts()
+    var generator: SeededGenerator
     @exclusivity(unchecked) var outbox = Outbox()
     /// The chunks in which messages of other threads are encoded.
     let stagingChunks = PeerPort.makeChunks()
@@ -67,7 +67,7 @@ final class SessionMachine {
     /// Set by `close`: no invitations in either direction any more.
     @exclusivity(unchecked) var isClosing = false
     /// Set by `end`: the machine decides nothing any more.
-    @exclusivity(unchecked) private(set) var isOver = false
+    private(set) var isOver = false
 
     @exclusivity(unchecked) private var directives = Ring<Directive>()
     @exclusivity(unchecked) private var events = Ring<SessionEvent>()
@@ -76,10 +76,10 @@ final class SessionMachine {
     @exclusivity(unchecked) var conversationToWake: Conversation?
     @exclusivity(unchecked) private var linksWithPackets = Ring<Link>()
     @exclusivity(unchecked) var wakeups = TimerQueue<Wakeup>()
-    @exclusivity(unchecked) private var lastNumber: UInt64 = 0
+    private var lastNumber: UInt64 = 0
     /// Numbers all requests of this session, regardless of their peer. So a peer can distinguish a late request from
     /// the latest one, even if this session forgot the peer's record in between.
-    @exclusivity(unchecked) var requestsMade: UInt64 = 0
+    var requestsMade: UInt64 = 0
 
     init(
         reference: SessionReference, hello: Hello, limits: SessionLimits, timings: SessionTimings,

@@ -17,7 +17,7 @@ final class BenchEndpoint: @unchecked Sendable {
     private let session: Session
     private(set) var order: BenchOrder?
     // Read for every message, so the runtime check for overlapping access is off.
-    @exclusivity(unchecked) private var receiver: BenchReceiver?
+    private var receiver: BenchReceiver?
     private var sender: BenchSender?
     private var begunAt = Moment.never
     private var timer: LoopTimer?

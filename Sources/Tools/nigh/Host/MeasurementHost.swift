@@ -31,7 +31,7 @@ final class MeasurementHost: @unchecked Sendable {
     private var expected: [PeerID: InvitationPurpose] = [:]
     private var guests: [PeerID: Guest] = [:]
     // Read for every message, so the runtime check for overlapping access is off.
-    @exclusivity(unchecked) private var bench: (guest: PeerID, host: BenchHost)?
+    private var bench: (guest: PeerID, host: BenchHost)?
     private var counts: [InvitationPurpose: Int] = [:]
     private var runCount = 0
     private var itemsKept = 0
