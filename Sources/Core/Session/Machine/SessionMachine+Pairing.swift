@@ -5,6 +5,28 @@
 // asked for, or one that shows its digits. Before there are digits, any number of peers may ask, so that one which asks
 // and then says nothing keeps nobody else out. They get this side's nonce one after another.
 
+/// A pairing with a peer that is under way. Only this file changes it.
+struct Pairing {
+    /// When the pairing is given up.
+    fileprivate let deadline: Moment
+    /// The program's call, if this side asked.
+    fileprivate var token: CallToken?
+    /// The search for a link, if there was none.
+    fileprivate(set) var race: DialRace?
+    /// The link that carries the pairing, and how far it is; nil until there is a link.
+    fileprivate(set) var link: Link?
+    fileprivate var exchange: PairingExchange?
+    /// The position in the queue for this side's nonce; nil if the peer does not wait for it.
+    fileprivate var turn: UInt64?
+    /// When the peer must have revealed its nonce, once it has this side's.
+    fileprivate var revealDeadline = Moment.never
+    /// Whether the program was given the digits.
+    fileprivate var showsCode = false
+
+    /// Whether a person of this side has to do with the pairing. Until then, the program does not know of it.
+    var isKnownToPerson: Bool { token != nil || showsCode }
+}
+
 extension SessionMachine {
     // MARK: Trust
 
@@ -254,11 +276,9 @@ extension SessionMachine {
         }
         if link.purpose == .unsettled { link.purpose = .pairing }
         // A request of the other side that replaces its earlier one has the whole time again.
-        let own = peer.pairing.flatMap { $0.token == nil ? nil : $0 }
-        var pairing = own ?? Pairing(deadline: now + Moment.Span(timings.pairing))
-        pairing.link = link
-        pairing.exchange = exchange
-        peer.pairing = pairing
+        if peer.pairing?.token == nil { peer.pairing = Pairing(deadline: now + Moment.Span(timings.pairing)) }
+        peer.pairing?.link = link
+        peer.pairing?.exchange = exchange
         watch(peer)
         return true
     }
@@ -325,8 +345,7 @@ extension SessionMachine {
     }
 
     private func paired(with peer: PeerRecord) {
-        guard let pairing = peer.pairing else { return }
-        peer.pairing = nil
+        guard let pairing = peer.pairing.take() else { return }
         trust.pair(peer.identity.current, name: peer.name)
         if trust.needsSaving { output(.saveTrust) }
         reportTrust(in: peer)
@@ -341,8 +360,7 @@ extension SessionMachine {
     /// Ends a pairing without success, and sends `reason` to the other side; nil if the other side knows already. The
     /// program hears only of a pairing that it knows: strangers may ask and give up as often as they like.
     func endPairing(with peer: PeerRecord, _ cause: NighError.Cause, saying reason: PairingRefusal?) {
-        guard var pairing = peer.pairing else { return }
-        peer.pairing = nil
+        guard var pairing = peer.pairing.take() else { return }
         if let reason, let link = pairing.link, let message = pairing.exchange?.refuse(reason) {
             link.machine.send(message)
             markDirty(link)
@@ -359,11 +377,7 @@ extension SessionMachine {
     /// Drops the link and the race of this side's own request, because the other side asks as well, over another link.
     private func abandonPairingLink(of peer: PeerRecord) {
         guard let pairing = peer.pairing else { return }
-        peer.pairing?.link = nil
-        peer.pairing?.exchange = nil
-        peer.pairing?.race = nil
-        peer.pairing?.turn = nil
-        peer.pairing?.revealDeadline = .never
+        peer.pairing = Pairing(deadline: pairing.deadline, token: pairing.token, showsCode: pairing.showsCode)
         if let race = pairing.race { stop(race) }
         if let link = pairing.link, link.purpose == .pairing { close(link, .superseded) }
     }
