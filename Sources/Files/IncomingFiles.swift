@@ -4,6 +4,7 @@ import NighCore
 /// name once it is whole, verified and on the disk.
 ///
 /// It prepares files ahead of those that are coming, so that many small files need no round trip each.
+/// This file is long because the state of the files is private to it.
 package final class IncomingFiles: TransferSide {
     /// A step that a file needs before more of it comes, or once it is whole.
     private enum Task {

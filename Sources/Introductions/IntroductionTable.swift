@@ -6,6 +6,9 @@ import NighRelays
 /// The records for a peer follow from the table, so nothing queues while the peer has no room. The peers that a session
 /// of a mesh still lacks follow from the reports; `MeshPlan` decides when to invite them. A value without I/O or clock:
 /// `flush` sends records, and `takeActions` returns the instructions to the session.
+///
+/// This file is long because the table is private to it. What has a state of its own is in `ReportedPeers`, `MeshPlan`
+/// and `TokenLedger`.
 package struct IntroductionTable {
     /// An instruction to the session.
     package enum Action: Equatable {

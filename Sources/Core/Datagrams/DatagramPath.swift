@@ -158,6 +158,9 @@ package final class DatagramPath {
     /// Takes the messages that wait for room, before the path is given up.
     func takeWaiting() -> NewestMessages { newest.takeAll() }
 
+    /// The number of messages that wait for room.
+    var waitingCount: Int { newest.count }
+
     /// Returns the change of the path since the last call; nil if there is none.
     func takeChange() -> Change? { change.take() }
 

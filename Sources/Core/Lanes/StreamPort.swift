@@ -10,6 +10,7 @@ protocol StreamAttention: AnyObject, Sendable {
 ///
 /// Bytes are copied once on the way out, into the frames that travel. The lock is held for a few memory operations and
 /// that copy, never during a call to other code but `execute` of a loop.
+/// This file is long because the state of a stream is private to it.
 final class StreamPort: Sendable {
     let number: UInt32
     let name: String

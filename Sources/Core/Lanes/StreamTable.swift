@@ -4,6 +4,7 @@
 /// The frames of all streams go through one lane of their own, which counts them, keeps them until they are
 /// acknowledged, and sends them again on the next link. The lane has no grants, because each stream has a credit: so
 /// nothing in the lane ever waits for a reader. A machine without I/O; the conversation owns it. Loop only.
+/// This file is long because the state of all streams is private to it.
 final class StreamTable {
     /// The terms that the two sides have agreed on.
     struct Agreement {

@@ -7,6 +7,7 @@ import NighCore
 /// change on the session's loop, each time with a complete view. The handler must not block the loop.
 ///
 /// `@unchecked Sendable`: confined to the session's loop from `start` on.
+/// This file is long because the player's state is private to it.
 public final class Lobby: @unchecked Sendable {
     /// The service that sessions of this game advertise and look for.
     public static let service: ServiceName = "fourinarow"

@@ -7,6 +7,7 @@ import NighCore
 /// resumes on the next one. When the connection to the broker breaks, all pipes end at once, and nothing is sent later.
 ///
 /// `@unchecked Sendable`: confined to the session's loop from `start` on; `prepare` comes before that.
+/// This file is long because the transport's state is private to it; presence and pipes have files of their own.
 package final class BrokerTransport: @unchecked Sendable {
     /// How often a request for a pipe is repeated. The first one may come before the broker knows the other end's
     /// subscription, or be lost.

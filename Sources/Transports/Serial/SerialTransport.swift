@@ -9,6 +9,7 @@ import NighCore
 /// A pipe is a `SequencedPipe` that sends lost bytes again.
 ///
 /// `@unchecked Sendable`: all state is confined to the loop from `start` on.
+/// This file is long because the transport's state is private to it.
 package final class SerialTransport: @unchecked Sendable {
     static let schemeName = "serial"
     private static let stateInterval = Moment.Span.milliseconds(500)

@@ -3,6 +3,7 @@
 ///
 /// `@unchecked Sendable`: after `start` everything here is touched on the loop only, which `Session` ensures.
 /// Properties that each message uses are not checked for exclusive access, as in `SessionMachine`.
+/// This file is long because the driver's state is private to it.
 final class SessionDriver: @unchecked Sendable {
     let machine: SessionMachine
     let directory: PortDirectory

@@ -3,7 +3,7 @@
 /// link.
 ///
 /// It does no I/O, like the machines around it. The session machine owns it from the first request to the end. Loop
-/// only.
+/// only. This file is long because the state of a conversation is private to it.
 package final class Conversation: FrameSource {
     @exclusivity(unchecked) var id: UInt64
     /// The ID of this side's own invitation, if its answer was lost before this side accepted the peer's. The peer may
@@ -464,10 +464,12 @@ package final class Conversation: FrameSource {
         return result
     }
 
-    /// Adds the counts of a link that carries the conversation no longer. Messages that wait on it count as dropped.
+    /// Adds the counts of a link that carries the conversation no longer. Messages that wait on it, or on its path for
+    /// datagrams, count as dropped.
     func keepCounts(of link: Link) {
         statistics.unreliableSent &+= link.machine.statistics.unreliableSent
-        statistics.unreliableDropped &+= link.machine.statistics.unreliableDropped &+ link.newest.count
+        statistics.unreliableDropped &+= link.machine.statistics.unreliableDropped
+        statistics.unreliableDropped &+= link.newest.count &+ (link.datagrams?.waitingCount ?? 0)
     }
 
     /// The counts for the program, completed with those that only the conversation knows.

@@ -80,24 +80,6 @@ extension SessionMachine {
         watch(link)
     }
 
-    /// Ends the previous link after `link` has taken over from it. Messages of keys that wait go to the new link, pings
-    /// that wait are sent once more, and a pairing that shows no digits yet starts again.
-    func replaceLink(of peer: PeerRecord, by link: Link, now: Moment) {
-        guard let old = peer.link, old !== link else { return }
-        link.isBetter = transports[link.transport].priority < transports[old.transport].priority
-        for (number, waiting) in pings.sorted(by: { $0.key < $1.key }) where waiting.link === old {
-            pings[number]?.link = link
-            link.machine.ping(token: number, payload: waiting.payload, now: now)
-        }
-        for ping in old.takePacketPings() { send(ping, onPathOf: link, now: now) }
-        movePairing(with: peer, from: old, to: link, now: now)
-        link.newest = old.newest.takeAll()
-        if let path = old.datagrams { link.newest.add(path.takeWaiting()) }
-        markDirty(link)
-        old.conversation?.keepCounts(of: old)
-        close(old, .superseded)
-    }
-
     /// Notes the loss of a link. If it was a better link, the time that it lasted decides how soon such a route is
     /// tried again.
     func noteLoss(of link: Link, with peer: PeerRecord, now: Moment) {

@@ -6,6 +6,8 @@ import NighSystem
 
 /// Decides about the files that peers offer, and follows their transfers. The transfers write and hash on threads of
 /// their own.
+///
+/// This file is long because the offers and transfers are private to the actor.
 actor FileReceiver {
     /// The settings of `nigh receive`.
     struct Plan: Sendable {
