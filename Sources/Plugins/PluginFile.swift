@@ -80,8 +80,8 @@ struct PluginFile: Hashable, Sendable {
         throw refusal(exposure.sentence, advice: exposure.advice ?? Self.ownerAdvice)
     }
 
-    /// Checks that the file is a whole library for this machine. The loader's own message for another file helps
-    /// nobody, and a file that is cut off or damaged would end the process.
+    /// Checks that the file is a library for this machine, and that it is not cut off, as after a copy to a full disk. The
+    /// loader's own message for another file helps nobody.
     private func checkFormat() throws(NighError) {
         let descriptor = Glibc.open(path, O_RDONLY | O_CLOEXEC)
         guard descriptor >= 0 else {
@@ -99,11 +99,30 @@ struct PluginFile: Hashable, Sendable {
                 "it is not a shared library for this kind of machine",
                 advice: "build it on a machine like this one")
         }
-        do throws(LibraryHeaders.Flaw) {
-            try LibraryHeaders(header, of: descriptor).check()
-        } catch {
-            throw refusal(error.message, advice: "copy the file again, or rebuild the plugin")
+        let size = lseek(descriptor, 0, SEEK_END)
+        guard let needed = Self.size(of: header, descriptor), needed <= size else {
+            throw refusal(
+                "the file is cut off at \(size) bytes, or damaged",
+                advice: "copy the file again, or rebuild the plugin")
         }
+    }
+
+    /// Returns the size that the file must have for all parts that its header names. Nil if the parts cannot be read.
+    ///
+    /// The loader maps these parts into memory. To touch one that the file does not have would end the process.
+    private static func size(of header: Elf64_Ehdr, _ descriptor: Int32) -> Int64? {
+        guard header.e_phentsize == MemoryLayout<Elf64_Phdr>.size else { return nil }
+        var size = header.e_shoff &+ UInt64(header.e_shnum) &* UInt64(header.e_shentsize)
+        for index in 0..<UInt64(header.e_phnum) {
+            var segment = Elf64_Phdr()
+            let offset = header.e_phoff &+ index &* UInt64(header.e_phentsize)
+            let count = withUnsafeMutableBytes(of: &segment) {
+                pread(descriptor, $0.baseAddress, $0.count, off_t(truncatingIfNeeded: offset))
+            }
+            guard count == MemoryLayout<Elf64_Phdr>.size else { return nil }
+            size = max(size, segment.p_offset &+ segment.p_filesz)
+        }
+        return Int64(exactly: size)
     }
 
     // MARK: Refusals

@@ -223,35 +223,6 @@ struct ForeignLibrary {
         }
     }
 
-    /// A damaged header can crash the loader and the program with it, so each is tried in a process of its own.
-    @Test(arguments: 1...4) func `whose headers are damaged, unless that has no effect`(seed: Int) throws {
-        try ForeignLibrary().build(to: path)
-        let whole = try bytes()
-        let places = headers(of: whole)
-        var generator = SeededGenerator(seed: UInt64(seed))
-        for _ in 0..<30 {
-            var damaged = whole
-            let place = places.randomElement(using: &generator) ?? 0
-            damaged[place] ^= UInt8.random(in: 1...255, using: &generator)
-            try write(damaged[...])
-            let words = try refusal()
-            #expect(words.contains("is refused: "), "byte \(place) as \(damaged[place]): \(words)")
-        }
-    }
-
-    /// The positions of the header, the program and section headers, and the dynamic section.
-    private func headers(of library: [UInt8]) -> [Int] {
-        func number(_ offset: Int, _ count: Int) -> Int {
-            (0..<count).reduce(0) { $0 | Int(library[offset + $1]) << (8 * $1) }
-        }
-        let programs = (0..<number(56, 2)).map { number(32, 8) + 56 * $0 }
-        let sections = number(40, 8)..<(number(40, 8) + 64 * number(60, 2))
-        let dynamic = programs.filter { number($0, 4) == 2 }.flatMap { program in
-            number(program + 8, 8)..<(number(program + 8, 8) + number(program + 32, 8))
-        }
-        return Array(0..<64) + programs.flatMap { $0..<($0 + 56) } + Array(sections) + dynamic
-    }
-
     private func bytes() throws -> [UInt8] { try [UInt8](Data(contentsOf: URL(filePath: path))) }
 
     private func write(_ bytes: ArraySlice<UInt8>) throws { try Data(bytes).write(to: URL(filePath: path)) }
