@@ -11,6 +11,8 @@ import Synchronization
 /// writes one TLS connection on two threads at once, which OpenSSL does not allow, and a server that takes nothing
 /// holds up reading as well.
 ///
+/// This file is long because the connection of the library is private to it.
+///
 /// `@unchecked Sendable`: confined to the client's thread, except where a comment says otherwise.
 final class ServerLink: @unchecked Sendable {
     /// The most bytes to be written that the library may hold. More waits with the client, which can drop it.
