@@ -80,8 +80,8 @@ struct PluginFile: Hashable, Sendable {
         throw refusal(exposure.sentence, advice: exposure.advice ?? Self.ownerAdvice)
     }
 
-    /// Checks that the file is a library for this machine, and that it is not cut off, as after a copy to a full disk. The
-    /// loader's own message for another file helps nobody.
+    /// Checks that the file is a library for this machine, and that it is not cut off, as after a copy to a full disk.
+    /// The loader's own message for another file helps nobody.
     private func checkFormat() throws(NighError) {
         let descriptor = Glibc.open(path, O_RDONLY | O_CLOEXEC)
         guard descriptor >= 0 else {

@@ -17,7 +17,7 @@ package protocol TrustStorage: Sendable {
     ) -> any TrustSynchronizer
 }
 
-/// Keeps a trust store and its storage in step for one session. All calls come on the session's loop and return at once.
+/// Keeps a trust store and its storage in step for one session. All calls come on the session's loop and do not wait.
 package protocol TrustSynchronizer: AnyObject {
     /// Whether a read or a write is under way.
     var isBusy: Bool { get }

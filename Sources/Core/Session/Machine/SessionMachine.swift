@@ -16,7 +16,8 @@ final class SessionMachine {
     }
 
     // The properties that each message uses are not checked for exclusive access at run time: all checks together would
-    // cost twice as much as a message. They are touched on the loop only, and no access lasts across a call to other code.
+    // cost twice as much as a message. They are touched on the loop only, and no access lasts across a call to other
+    // code.
 
     @exclusivity(unchecked) var hello: Hello { didSet { forgetLinkSettings() } }
     /// The settings of links over each transport, once there was one.
