@@ -195,6 +195,16 @@ import Testing
         #expect(expected.contains(window.size), "\(window.size)")
     }
 
+    @Test func `grow once half of them comes in a round trip, and not with a byte less`() {
+        var window = StreamWindow(100, for: .forward)
+        func comes(_ count: Int, at moment: Int64) -> UInt64 {
+            window.note(received: count, at: .at(moment), roundTrip: .milliseconds(10), room: 1_000)
+        }
+        // The first round trip begins with what comes first, which does not count.
+        #expect(comes(100, at: 0) == 0 && comes(49, at: 10) == 0 && comes(49, at: 20) == 0)
+        #expect(comes(50, at: 30) == 100)
+    }
+
     @Test func `do not grow beyond the room that they are given`() {
         var window = StreamWindow(100, for: .forward)
         func comes(at moment: Int64, room: UInt64) -> UInt64 {

@@ -103,6 +103,14 @@ import Testing
         #expect(!peer.moves.contains(.connected) && peer.state != .connecting)
     }
 
+    @Test func `A request for pairing on a link without encryption ends the conversation`() throws {
+        let peer = try ScriptedPeer.connected { $0.acceptsPairing = true }
+        try peer.send(.pair, [1] + [UInt8](repeating: 7, count: 32))
+        #expect(
+            peer.endings == [.protocolViolation("a request for pairing on a link without encryption")])
+        #expect(try peer.takeCloseCode() == 1)
+    }
+
     @Test func `A resume that claims messages that were never sent ends the conversation`() throws {
         let peer = try ScriptedPeer.asking()
         try peer.send(.accept, claim(of: peer))

@@ -150,6 +150,53 @@ import Testing
         #expect(puma.state(of: lynx.id) == .available)
     }
 
+    @Test(arguments: [false, true])
+    func `An inviter gets the context of the invitation that crossed its own once both are connected`(
+        isPossible: Bool
+    ) throws {
+        let peer = try ScriptedPeer()
+        try peer.invite()
+        try peer.send(.crossed, [5])
+        #expect(peer.probe.invitingContexts.isEmpty, "the peer has not accepted")
+        var standing = ScriptedPeer.standing
+        // Otherwise the peer claims to have messages that were never sent.
+        if !isPossible { standing[7] = 5 }
+        try peer.send(.accept, peer.conversation + [UInt8](repeating: 0, count: 8) + standing)
+        #expect((peer.state == .connected) == isPossible)
+        #expect(peer.probe.invitingContexts == (isPossible ? [[5]] : []))
+    }
+
+    /// The peer has accepted this side's invitation meanwhile, and knows its own no more.
+    @Test func `A conversation that the peer does not know resumes at once as this side's own invitation`()
+        throws
+    {
+        let peer = try ScriptedPeer()
+        let hello = Frames.hello(seed: 1, incarnation: 7, name: "Scripted")
+        // Only the side with the greater PeerID may have to go on with its own invitation.
+        try #require(hello.peer < peer.session.id)
+        try peer.invite(hello)
+        try peer.cut()
+        try peer.open()
+        try peer.exchangeHellos(hello)
+        try peer.send(.invite, ScriptedPeer.invitation(number: 1))
+        try #require(peer.probe.state(of: hello.peer) == .connected)
+        try peer.cut()
+        try peer.run(.milliseconds(700))
+        func resume() throws -> [UInt8]? {
+            try peer.openDialled()
+            try peer.exchangeHellos(hello)
+            let request = try peer.takeFrames().first { $0.type == FrameType.resume.rawValue }
+            return request.map { Array($0.payload.prefix(8)) }
+        }
+        let accepted = [UInt8](repeating: 9, count: 8)
+        #expect(try resume() == accepted)
+        let dials = peer.dials.count
+        try peer.send(.decline, accepted + [3, 0, 0, 0, 0, 0])
+        #expect(peer.dials.count == dials + 1)
+        #expect(try resume() == peer.conversation)
+        #expect(peer.probe.state(of: hello.peer) == .reconnecting)
+    }
+
     /// In half of the rounds the programs answer no invitation.
     @Test func `Two hundred double invitations end with one link each`() throws {
         for round in 0..<200 {

@@ -63,6 +63,8 @@ import Testing
         #expect(puma.messages.map(\.bytes) == (1...100).map { [UInt8($0)] })
         #expect(try counts(puma, lynx).messagesSent == 100 && counts(lynx, puma).messagesReceived == 100)
         #expect(try counts(puma, lynx).rejected == 0)
+        // With the first one, which travelled within the link.
+        #expect(try lynx.counts(of: puma).unreliableReceived == 101)
     }
 
     @Test(arguments: [true, false])

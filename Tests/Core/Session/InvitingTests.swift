@@ -135,6 +135,20 @@ import Testing
         #expect(peer.outcomes.count == 1 && peer.failure != nil)
     }
 
+    @Test func `Other places are looked for when a pipe has proven nothing for 2 s, not before`() throws {
+        let peer = try ScriptedPeer()
+        peer.transport.findsPlaces = false
+        for place in ["here", "there"] { peer.find(at: ScriptedTransport.address(place)) }
+        peer.session.invite(ScriptedPeer.peer) { _ in }
+        try peer.run(.seconds(1))
+        try peer.openDialled()
+        // Meanwhile the other route is due.
+        try peer.run(.milliseconds(1_999))
+        #expect(peer.dials.count == 2 && peer.transport.foundPlaces == nil)
+        try peer.run(.milliseconds(1))
+        #expect(peer.transport.foundPlaces != nil)
+    }
+
     @Test(arguments: [false, true])
     func `A cancelled invitation ends on both sides`(byToken: Bool) throws {
         let (puma, lynx) = try network.meet(accepting: false)

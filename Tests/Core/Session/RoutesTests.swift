@@ -95,6 +95,25 @@ import Testing
         #expect(Set(peer.machine.peers.keys) == [server.id])
     }
 
+    @Test func `An inviter that was seen under another name is reported by the name of its hello`() throws {
+        let puma = network.join("Puma", accepting: false)
+        let lynx = network.join("Lynx", role: .client)
+        puma.seeAnnouncement(of: lynx.id, called: "Bobcat", at: lynx.address)
+        try network.run(for: .seconds(1))
+        #expect(puma.peer(lynx.id)?.name.description == "Bobcat")
+        try network.invite(puma, from: lynx)
+        #expect(puma.invitations.map(\.peer.name.description) == ["Lynx"])
+    }
+
+    @Test func `A peer that was never seen is unavailable, and is called by its ID`() {
+        let puma = network.join("Puma")
+        let id = Identity.ephemeral(seed: 77).peerID
+        let unknown = puma.session.peer(id)
+        #expect(unknown.id == id && unknown.identity == id && unknown.name.description == id.short)
+        #expect(unknown.state == .unavailable && unknown.routes.isEmpty && unknown.info.isEmpty)
+        #expect(unknown.transport == nil && !unknown.hasDatagrams && !unknown.isFull && !unknown.isConnected)
+    }
+
     /// The host was dialled by its address before discovery showed it there. After the conversation it is still known.
     @Test func `A peer seen at a manual address stays known`() throws {
         let host = network.join("Host", role: .server)
@@ -172,6 +191,21 @@ import Testing
         puma.session.close {}
         try network.run(for: .seconds(5))
         #expect(read().last == "the session is closed")
+    }
+
+    @Test func `A reader of the list of peers gets each change, until the session is closed`() async throws {
+        let (puma, lynx) = try network.meet()
+        var lists = puma.session.peerLists.makeAsyncIterator()
+        #expect(await lists.next(isolation: nil)?.map(\.id) == [lynx.id])
+        lynx.session.stopAdvertising()
+        try network.run(for: .seconds(1))
+        try #require(await lists.next(isolation: nil)?.isEmpty == true)
+        puma.session.close {}
+        try network.run(for: .seconds(5))
+        #expect(await lists.next(isolation: nil) == nil)
+        var late = puma.session.peerLists.makeAsyncIterator()
+        try #require(await late.next(isolation: nil)?.isEmpty == true)
+        #expect(await late.next(isolation: nil) == nil)
     }
 
     @Test func `A transport that goes down is reported and takes what it has seen with it`() throws {

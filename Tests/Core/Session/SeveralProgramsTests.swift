@@ -167,6 +167,24 @@ import Testing
         #expect(mallory.invitations.isEmpty)
     }
 
+    @Test func `An identity that was not announced is reported once, when the peer has proven it`() throws {
+        let host = network.join("Lynx", role: .client, identity: lynx, trust: lynxs)
+        let guest = network.join("Puma", role: .server, identity: delegate(of: puma), accepting: false)
+        try network.run(for: .seconds(1))
+        host.seeAnnouncement(of: guest.id, called: "Puma", identity: nil, at: guest.address)
+        #expect(host.peer(guest.id)?.identity == guest.id)
+        func changes() -> Int { host.events.count { if case .peerChanged = $0 { true } else { false } } }
+        let before = changes()
+        try network.invite(guest, from: host)
+        #expect(host.state(of: guest.id) == .connecting && changes() == before + 1)
+        #expect(host.peer(guest.id)?.identity == puma.peerID)
+        // Once it is known, a hello that proves it again is no news.
+        host.session.cancelInvitation(of: guest.id)
+        try network.run(for: .seconds(1))
+        try network.invite(guest, from: host)
+        #expect(host.state(of: guest.id) == .connecting && changes() == before + 1)
+    }
+
     @Test func `A forged announcement gets an impostor into no session for paired peers`() throws {
         pairIdentities()
         let host = network.join("Lynx", identity: lynx, trust: lynxs) { $0.security = .paired }

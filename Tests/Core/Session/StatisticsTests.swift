@@ -88,6 +88,46 @@ import Testing
         }
     }
 
+    @Test func `Unreliable messages that find no room with a slow reader are counted, and no others suffer`()
+        throws
+    {
+        let (puma, lynx) = try network.connectedPair(reading: .inbox) {
+            $0.datagrams = false
+            $0.limits.receiveWindow = 16 << 10
+        }
+        for number in 0..<20 as Range<UInt8> {
+            let message = [UInt8](repeating: number, count: 1_000)
+            try puma.session.trySend(message, to: lynx.id, .unreliable)
+        }
+        try network.run(for: .seconds(1))
+        try puma.session.trySend([20], to: lynx.id, .unreliable)
+        try puma.session.trySend([21], to: lynx.id)
+        try network.run(for: .seconds(1))
+        #expect(try lynx.counts(of: puma).unreliableUnread == 4)
+        for number in Array(0..<17) + [21] as [UInt8] {
+            #expect(lynx.session.messages.poll()?.bytes.first == number)
+        }
+        #expect(lynx.session.messages.poll() == nil)
+        try network.loop.runQueued()
+        #expect(try lynx.counts(of: puma).bytesUnread == 0)
+    }
+
+    /// A long message is not copied, and a short one is encoded once for all.
+    @Test(arguments: [10, 40_000])
+    func `A message to several peers is counted for each`(length: Int) throws {
+        let puma = network.join()
+        let others = (0..<2).map { _ in network.join() }
+        for other in others { try network.connect(puma, other) }
+        let message = ByteSlice([UInt8](repeating: 1, count: length))
+        for _ in 0..<2 { try puma.session.trySend(message, to: others.map(\.id)) }
+        try network.run(for: .seconds(1))
+        for other in others {
+            let sent = try puma.counts(of: other)
+            #expect(sent.messagesSent == 2 && sent.bytesSent == 2 * length)
+            #expect(try other.counts(of: puma).messagesReceived == 2)
+        }
+    }
+
     @Test func `Resent messages are counted separately`() throws {
         let (puma, lynx) = try network.connectedPair()
         puma.faults.stall(.all, .outgoing)

@@ -145,6 +145,30 @@ import Testing
         #expect(puma.state(of: lynx.id) == .available)
     }
 
+    /// At the beginning of a link the side that dialled it has not measured its round trip, since it asks early.
+    @Test func `for forwarded connections get a larger window also over another link of their conversation`()
+        throws
+    {
+        nonisolated(unsafe) var streams: [ByteStream] = []  // the loop is virtual: one thread
+        let puma = network.join("puma", plan: try FaultPlan(parsing: "delay=50ms"))
+        let lynx = network.join("lynx", layers: [TestLayer(streams: .forward) { streams.append($0) }])
+        try network.connect(lynx, puma)
+        let stream = try puma.openStream("x", for: .forward, to: lynx.id)
+        try network.run(for: .seconds(1))
+        let other = try #require(streams.first)
+        lynx.faults.cut()
+        try network.run(for: .seconds(2))
+        #expect(try lynx.counts(of: puma).reconnects == 1)
+        let content = ByteSlice(bytes(300_000))
+        for _ in 0..<100 {
+            _ = try stream.tryWrite(content)
+            try network.run(for: .milliseconds(10))
+            _ = other.take()
+        }
+        let table = try #require(lynx.machine.peers[puma.id]?.conversation?.streams)
+        #expect(table.windowGrowth > 0)
+    }
+
     @Test func `end with the conversation when the peer does not come back`() throws {
         let (puma, lynx) = try network.connectedPair()
         let stream = try puma.openStream("x", to: lynx.id)
