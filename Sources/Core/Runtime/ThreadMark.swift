@@ -2,8 +2,9 @@ import Glibc
 import Synchronization
 
 /// Tells whether the caller runs on one certain thread, such as that of an event loop.
+@usableFromInline
 package final class ThreadMark: Sendable {
-    private let number = Atomic<UInt>(0)
+    @usableFromInline let number = Atomic<UInt>(0)
 
     package init() {}
 
@@ -14,6 +15,7 @@ package final class ThreadMark: Sendable {
     package func end() { number.store(0, ordering: .relaxed) }
 
     /// Whether the caller runs on the marked thread.
+    @inlinable
     @inline(__always)
     package var isCurrent: Bool { number.load(ordering: .relaxed) == UInt(pthread_self()) }
 }

@@ -23,28 +23,30 @@ final class DialRace {
         var link: Link?
     }
 
+    // The properties are not checked for exclusive access; see `SessionMachine`.
+
     let number: UInt64
     let purpose: DialPurpose
     /// When a dial is given up at the latest.
-    var deadline: Moment
+    @exclusivity(unchecked) var deadline: Moment
     /// Whether a conversation waits for the link. If so, dials that have proven nothing for a while do not delay the
     /// next search.
     let isHurried: Bool
     /// The routes that were not dialled yet, the best first.
-    var routes: [RouteRecord]
+    @exclusivity(unchecked) var routes: [RouteRecord]
     /// The places behind dialled routes; each is to be dialled by itself.
-    var places: [Target] = []
+    @exclusivity(unchecked) var places: [Target] = []
     /// The dials under way, the oldest first.
-    var candidates: [Candidate] = []
+    @exclusivity(unchecked) var candidates: [Candidate] = []
     /// The addresses that this race has dialled or reached, or is about to dial.
-    private var seen: [TransportAddress] = []
+    @exclusivity(unchecked) private var seen: [TransportAddress] = []
     /// When the last route was dialled.
-    var lastRouteAt = Moment(nanoseconds: .min)
+    @exclusivity(unchecked) var lastRouteAt = Moment(nanoseconds: .min)
     /// Until when the race waits for the places behind a route; nil while no transport was asked for them.
-    var placesDeadline: Moment?
-    var failures: [NighError] = []
+    @exclusivity(unchecked) var placesDeadline: Moment?
+    @exclusivity(unchecked) var failures: [NighError] = []
     /// When the machine looks at the race by itself.
-    var wakesAt = Moment.never
+    @exclusivity(unchecked) var wakesAt = Moment.never
 
     init(
         number: UInt64, purpose: DialPurpose, routes: [RouteRecord], deadline: Moment, isHurried: Bool

@@ -26,7 +26,7 @@ final class Link {
     let isGuest: Bool
     let openedAt: Moment
     @exclusivity(unchecked) private(set) var peer: PeerRecord?
-    var purpose = Purpose.unsettled {
+    @exclusivity(unchecked) var purpose = Purpose.unsettled {
         didSet { census.purposeChanged(from: isStranger(for: oldValue), to: isStranger) }
     }
     private let census: SessionCensus
@@ -45,7 +45,7 @@ final class Link {
     /// Whether the transport had no datagram port.
     var lacksPort = false
     /// The pings that wait for the path.
-    var packetPings: [PacketPings.Request] = []
+    @exclusivity(unchecked) var packetPings: [PacketPings.Request] = []
     /// Where the other side takes packets, until the path has begun.
     var datagramOffer: DatagramOffer?
     /// The newest unreliable messages of keys, which wait for room within the link.

@@ -6,7 +6,7 @@ final class PeerRecord {
     // The properties that each message uses are not checked for exclusive access; see `SessionMachine`.
 
     let id: PeerID
-    var identity: PeerIdentity {
+    @exclusivity(unchecked) var identity: PeerIdentity {
         didSet { if identity.current != oldValue.current { changed() } }
     }
     var name: DisplayName { didSet { if name != oldValue { changed() } } }
@@ -15,7 +15,7 @@ final class PeerRecord {
     @exclusivity(unchecked) var phase = PeerPhase.unavailable {
         didSet { census.phaseChanged(from: oldValue, to: phase) }
     }
-    var routes: [RouteRecord] = [] {
+    @exclusivity(unchecked) var routes: [RouteRecord] = [] {
         didSet { if !routes.isEmpty || handle?.routes.isEmpty == false { handle = nil } }
     }
     /// Whether the peer is a guest. Set by its first link.

@@ -21,7 +21,7 @@ final class SessionMachine {
 
     @exclusivity(unchecked) var hello: Hello { didSet { forgetLinkSettings() } }
     /// The settings of links over each transport, once there was one.
-    private var linkSettings: [LinkMachine.Settings?]
+    @exclusivity(unchecked) private var linkSettings: [LinkMachine.Settings?]
     /// The settings of links to guests, once there was one.
     private var settingsForGuests: LinkMachine.Settings?
     let limits: SessionLimits
@@ -40,21 +40,21 @@ final class SessionMachine {
 
     @exclusivity(unchecked) var peers: [PeerID: PeerRecord] = [:]
     /// The peer that discovery last saw at each address.
-    var peerByAddress: [TransportAddress: PeerID] = [:]
+    @exclusivity(unchecked) var peerByAddress: [TransportAddress: PeerID] = [:]
     /// Addresses that transports were given. The machine dials them to learn which peer is there.
     var knownAddresses: [KnownAddress] = []
     @exclusivity(unchecked) var links = NumberTable<Link>()
     let census = SessionCensus()
     /// The dials under way, and the race of each.
-    var dials = NumberTable<DialRace>()
+    @exclusivity(unchecked) var dials = NumberTable<DialRace>()
     /// The searches for a link that are under way, by number.
-    var races = NumberTable<DialRace>()
+    @exclusivity(unchecked) var races = NumberTable<DialRace>()
     var pings: [UInt64: (token: CallToken, link: Link, payload: [UInt8])] = [:]
     /// The counts that are rarely changed. Two more are kept apart, because each connection changes them.
     @exclusivity(unchecked) var statistics = SessionStatistics()
     private var linksEnded = LabelCounts()
     var conversationsEnded = LabelCounts()
-    var generator: SeededGenerator
+    @exclusivity(unchecked) var generator: SeededGenerator
     @exclusivity(unchecked) var outbox = Outbox()
     /// The chunks in which messages of other threads are encoded.
     let stagingChunks = PeerPort.makeChunks()
@@ -77,10 +77,10 @@ final class SessionMachine {
     @exclusivity(unchecked) var conversationToWake: Conversation?
     @exclusivity(unchecked) private var linksWithPackets = Ring<Link>()
     @exclusivity(unchecked) var wakeups = TimerQueue<Wakeup>()
-    private var lastNumber: UInt64 = 0
+    @exclusivity(unchecked) private var lastNumber: UInt64 = 0
     /// Numbers all requests of this session, regardless of their peer. So a peer can distinguish a late request from
     /// the latest one, even if this session forgot the peer's record in between.
-    var requestsMade: UInt64 = 0
+    @exclusivity(unchecked) var requestsMade: UInt64 = 0
 
     init(
         reference: SessionReference, hello: Hello, limits: SessionLimits, timings: SessionTimings,
