@@ -102,6 +102,11 @@ package final class DrivenBrowser: @unchecked Sendable {
     /// what the Content-Security-Policy blocked, and what could not be loaded.
     package func problems() throws -> [String] { try carryOut("problems", returning: [String].self) }
 
+    /// Returns the problems of the page, without those of a WebSocket whose wire was cut. Browsers name it differently.
+    package func problemsBesidesCuts() throws -> [String] {
+        try problems().filter { !$0.contains("WebSocket") && !$0.contains("ws://") }
+    }
+
     /// Taps the middle of the first element that a CSS selector matches: with a finger if the viewport is a phone's,
     /// otherwise with a mouse. Throws if the element is covered by another one.
     package func tap(_ selector: String) throws { try carryOut("tap", ["selector": selector]) }

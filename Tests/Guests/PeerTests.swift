@@ -197,7 +197,7 @@ final class EchoHost: Sendable {
             let connected = await host.record.connected.map { "\($0)" }
             #expect(connected == [peer], "it is one peer all the time")
             #expect(await host.record.has("the stream was cancelled: changed my mind"))
-            #expect(try browser.problems().filter { !$0.contains("WebSocket") } == [])
+            #expect(try browser.problemsBesidesCuts() == [])
             await host.close()
         }
     }

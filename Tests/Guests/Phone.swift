@@ -27,9 +27,7 @@ struct Phone {
             try phone.browser.open(host.url.replacing(":\(host.port)/", with: ":\(phone.wire.port)/"))
             try phone.browser.waitUntilShown(title)
             try body(phone)
-            // A wire that is cut is a problem with the WebSocket, and there is no other.
-            let problems = try phone.browser.problems().filter { !$0.contains("WebSocket") }
-            #expect(problems == [])
+            #expect(try phone.browser.problemsBesidesCuts() == [])
         }
     }
 

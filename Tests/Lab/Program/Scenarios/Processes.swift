@@ -43,7 +43,7 @@ enum Processes {
             }
             again.send(20, to: puma)
             try lab.wait(for: "20 messages of the new run") { puma.received(from: again).count == 20 }
-            try lab.check("Puma knows two peers", puma.views.count == 2)
+            try lab.wait(for: "Puma to know two peers") { puma.views.count == 2 }
             try lab.wait(for: "Puma and Ocelot to see it") { puma.finds(again) && ocelot.finds(again) }
         }
         lab.step("killed for good")
