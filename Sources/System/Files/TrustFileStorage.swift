@@ -21,23 +21,27 @@ extension TrustStore {
 /// The file of a trust store, and which version of it was read last.
 final class TrustFileStorage: TrustStorage {
     private let file: TrustFile
-    /// Held while the file is read or written, by callers that may block. Queries and changes in memory never take it.
-    private let access = Lock()
-    /// The stamp of the file when it was last read.
-    private let stamp = Guarded<ProtectedFile.Stamp?>(nil)
+    /// The stamp of the file when it was last read. Its lock is held while the file is read or written, by callers that
+    /// may block. Queries and changes in memory never take it.
+    private let lastStamp = Guarded<ProtectedFile.Stamp?>(nil)
 
     init(_ file: TrustFile) { self.file = file }
 
-    /// Reads the file. The stamp is taken before, so that no later change goes unnoticed.
+    /// Reads the file.
     func read() throws(NighError) -> TrustBook {
+        try lastStamp.withLock { (stamp) throws(NighError) in try read(&stamp) }
+    }
+
+    /// Reads the file. The stamp is taken before, so that no later change goes unnoticed.
+    private func read(_ stamp: inout ProtectedFile.Stamp?) throws(NighError) -> TrustBook {
         let current = file.stamp
         let content = try file.read()
-        stamp.withLock { $0 = current }
+        stamp = current
         return content
     }
 
     func save(_ store: TrustStore) throws(NighError) {
-        let observers = try access.withLock { () throws(NighError) -> [@Sendable () -> Void] in
+        let observers = try lastStamp.withLock { (_) throws(NighError) -> [@Sendable () -> Void] in
             guard store.needsSaving else { return [] }
             do throws(NighError) {
                 let written = try file.update { book in
@@ -55,7 +59,9 @@ final class TrustFileStorage: TrustStorage {
     }
 
     func reload(_ store: TrustStore) throws(NighError) {
-        let observers = try access.withLock { () throws(NighError) in store.didRead(try read()) }
+        let observers = try lastStamp.withLock { (stamp) throws(NighError) in
+            store.didRead(try read(&stamp))
+        }
         for changed in observers { changed() }
     }
 
@@ -69,10 +75,10 @@ final class TrustFileStorage: TrustStorage {
         _ store: TrustStore, ifStampIs earlier: ProtectedFile.Stamp?
     ) throws(NighError) -> ProtectedFile.Stamp? {
         var unsettled: ProtectedFile.Stamp?
-        let observers = try access.withLock { () throws(NighError) -> [@Sendable () -> Void] in
+        let observers = try lastStamp.withLock { (stamp) throws(NighError) -> [@Sendable () -> Void] in
             let current = file.stamp
-            if current == stamp.withLock({ $0 }) { return [] }
-            if current == earlier { return store.didRead(try read()) }
+            if current == stamp { return [] }
+            if current == earlier { return store.didRead(try read(&stamp)) }
             unsettled = current
             return []
         }
