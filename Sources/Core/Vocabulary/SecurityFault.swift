@@ -45,7 +45,7 @@ extension SecurityFault: CustomStringConvertible {
         reason.isEmpty ? what : "\(what): \(reason)"
     }
 
-    /// Everything known about the fault. Calling again may always help, because the other side
+    /// Everything that a session must know about the fault. Calling again may always help, because the other side
     /// has not proven that it is the peer.
     var facts: CauseFacts {
         switch self {
@@ -60,88 +60,55 @@ extension SecurityFault: CustomStringConvertible {
                 "wrong kind of key",
                 "the other side's key is not Ed25519 but \(kind.isEmpty ? "another kind" : kind)")
         case .notSelfSigned:
-            certFault(
-                "certificate not self-signed", "the other side's certificate is not self-signed")
+            certFault("certificate not self-signed", "the other side's certificate is not self-signed")
         case .versionTooOld: tlsFault("TLS too old", "the other side does not speak TLS 1.3")
         case .noCommonProtocol:
             tlsFault("no common application protocol", "the other side speaks TLS, but not for Nigh")
         case .certificateRefused(let reason):
             CauseFacts(
                 "own certificate refused", Self.sentence("the other side refused our certificate", reason),
-                .mayHelp,
-                means: "The other side did not accept this side's certificate.",
-                helps: "Set the clocks of both devices. Check whether the other side expects another peer.")
+                .mayHelp)
         case .refused(let reason):
-            CauseFacts(
-                "TLS refused", Self.sentence("the other side ended the link", reason), .mayHelp,
-                means: "The other side ended the handshake or the link.",
-                helps: "The error gives the reason, as far as TLS tells it.")
+            CauseFacts("TLS refused", Self.sentence("the other side ended the link", reason), .mayHelp)
         case .claimsAnotherPeer(let peer):
             CauseFacts(
                 "claimed another PeerID",
-                "the other side claims to be \(peer.short), but its key does not prove it", .mayHelp,
-                means: "The other side claims a PeerID whose key it does not have.",
-                helps: "Do not trust it: it may pretend to be another peer.")
+                "the other side claims to be \(peer.short), but its key does not prove it", .mayHelp)
         case .claimsAnotherIdentity:
             CauseFacts(
                 "claimed another identity",
-                "the other side claims to act for an identity that has not signed so", .mayHelp,
-                means: "The other side's hello has a delegation that is not valid for this session.",
-                helps: "Do not trust it: it may pretend to be another peer.")
+                "the other side claims to act for an identity that has not signed so", .mayHelp)
         case .falselyAnnounced(let identity):
             CauseFacts(
                 "announced falsely",
                 "it was announced as a session of \(identity.short), and it is not", .never,
-                means:
-                    "An announcement said that the peer acts for an identity, and the peer has proven otherwise.",
-                helps:
-                    "Somebody forges announcements: compare the PeerIDs on both screens before you trust it.",
                 advice: "somebody may be pretending: compare the PeerIDs on both screens")
         case .prefaceChanged:
             CauseFacts(
                 "preface changed", "somebody on the way changed what the two sides would accept", .mayHelp,
-                means: "The unencrypted beginning of the link was changed on the way.",
-                helps: "Somebody is between the devices: use another network.",
                 advice: "do not use this network for anything important")
         case .damaged:
-            CauseFacts(
-                "TLS damaged", "bytes were changed on the way, or are not the other side's", .mayHelp,
-                means: "Bytes were changed, left out or repeated on the way, and the encryption has noticed.",
-                helps: "Usually the cable or the radio is bad; at worst somebody is between the devices. The "
-                    + "session finds another link.")
+            CauseFacts("TLS damaged", "bytes were changed on the way, or are not the other side's", .mayHelp)
         case .malformed(let reason):
             CauseFacts(
-                "TLS malformed", Self.sentence("the other side broke the rules of TLS", reason), .mayHelp,
-                means: "The other side breaks the rules of TLS.",
-                helps: "Check that a Nigh program answers there.")
+                "TLS malformed", Self.sentence("the other side broke the rules of TLS", reason), .mayHelp)
         }
     }
 
     private func certFault(_ label: String, _ sentence: String) -> CauseFacts {
         CauseFacts(
-            label, sentence, .mayHelp,
-            means:
-                "The certificate that the other side shows is not that of a Nigh peer: one self-signed "
-                + "certificate with an Ed25519 key.",
-            helps: "Check that a Nigh program answers there.",
-            advice: "the other side needs one self-signed Ed25519 certificate")
+            label, sentence, .mayHelp, advice: "the other side needs one self-signed Ed25519 certificate")
     }
 
     private func timeFault(_ label: String, _ sentence: String) -> CauseFacts {
-        CauseFacts(
-            label, sentence, .mayHelp,
-            means: "By this device's clock the other side's certificate is not valid.",
-            helps: "Set the clocks of both devices.", advice: "check the clocks of both devices")
+        CauseFacts(label, sentence, .mayHelp, advice: "check the clocks of both devices")
     }
 
     private func tlsFault(_ label: String, _ sentence: String) -> CauseFacts {
-        CauseFacts(
-            label, sentence, .mayHelp, means: "The other side speaks TLS, but not TLS 1.3 for Nigh.",
-            helps: "Check that a Nigh program answers there.",
-            advice: "check that the other program speaks Nigh")
+        CauseFacts(label, sentence, .mayHelp, advice: "check that the other program speaks Nigh")
     }
 
-    /// One example of every fault, in the order of `nigh errors`.
+    /// One example of every fault, in the order in which a list shows them.
     static let kinds: [SecurityFault] = [
         .noCertificate, .severalCertificates(2), .certificateExpired, .certificateNotYetValid,
         .wrongKeyKind(""), .notSelfSigned, .versionTooOld, .noCommonProtocol, .certificateRefused(""),

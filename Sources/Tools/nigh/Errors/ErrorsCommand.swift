@@ -7,8 +7,11 @@ struct ErrorsCommand: Subcommand {
     let commandName = "errors"
     let output: OutputOptions
 
-    /// The facts about every kind of cause.
-    static let causes = NighError.Cause.kinds.map(\.facts)
+    /// Every kind of cause, with its explanation.
+    static let causes: [(label: String, explanation: CauseExplanation)] =
+        NighError.Cause.kinds.map(\.label).compactMap { label in
+            CauseExplanation.byLabel[label].map { (label: label, explanation: $0) }
+        }
 
     static let description = Command<any Subcommand>(
         "errors", "Lists every cause of an error, and what to do",
@@ -19,9 +22,9 @@ struct ErrorsCommand: Subcommand {
 
 
             """
-                + causes.map { cause in
-                    "\(cause.label): \(cause.meaning) What to do: \(cause.help)"
-                        + (CheckCode.code(ofCause: cause.label).map { " More: `nigh help \($0)`." } ?? "")
+                + causes.map { label, explanation in
+                    "\(label): \(explanation.meaning) What to do: \(explanation.help)"
+                        + (CheckCode.code(ofCause: label).map { " More: `nigh help \($0)`." } ?? "")
                 }
                 .joined(separator: "\n\n"),
         OutputOptions.options,
@@ -32,18 +35,19 @@ struct ErrorsCommand: Subcommand {
     var kinds: [Results.Kind] { [Self.kind] }
 
     func run(_ results: Results, _ stopRequest: StopRequest) async throws -> ExitStatus {
-        for cause in Self.causes {
+        for (label, explanation) in Self.causes {
             results.report(
                 Self.kind,
                 [
-                    .init("cause", .text(cause.label)), .init("meaning", .text(cause.meaning)),
-                    .init("advice", .text(cause.help)),
-                    .init("code", JSON(CheckCode.code(ofCause: cause.label))),
+                    .init("cause", .text(label)), .init("meaning", .text(explanation.meaning)),
+                    .init("advice", .text(explanation.help)),
+                    .init("code", JSON(CheckCode.code(ofCause: label))),
                 ],
                 lines: [
-                    Line(cause.label, .strong), "  " + Line(cause.meaning), "  " + Line(cause.help, .good),
+                    Line(label, .strong), "  " + Line(explanation.meaning),
+                    "  " + Line(explanation.help, .good),
                 ]
-                    + (CheckCode.code(ofCause: cause.label).map { [Line("  nigh help \($0)", .faint)] } ?? [])
+                    + (CheckCode.code(ofCause: label).map { [Line("  nigh help \($0)", .faint)] } ?? [])
             )
         }
         results.summarize([.init("count", .integer(Self.causes.count))], lines: [])
