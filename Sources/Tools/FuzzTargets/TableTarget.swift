@@ -75,7 +75,7 @@ struct TableTarget {
         case 8: if let index { insert(request(&input), \.toHost, index, copies: input.pick([1, 1, 100])) }
         case 9:
             guard let index else { return }
-            insert(happening(for: index, &input), \.fromHost, index, copies: input.pick([1, 1, 100]))
+            insert(hostMessage(for: index, &input), \.fromHost, index, copies: input.pick([1, 1, 100]))
         case 10: try arrive(isSeated: input.isUsual())
         default: if let index { try handle(host.remove(visitors.remove(at: index).id), by: nil) }
         }
@@ -166,7 +166,7 @@ struct TableTarget {
     }
 
     /// A message that a host could have sent next, or nearly.
-    private func happening(for index: Int, _ input: inout Input) -> [UInt8] {
+    private func hostMessage(for index: Int, _ input: inout Input) -> [UInt8] {
         let count = visitors[index].table.table?.eventCount ?? 0
         return [1, 2 - UInt8(input.number(below: 2))] + Self.near(count &+ 1, &input) + input.content()
     }

@@ -76,9 +76,9 @@ class Game {
   }
 }
 
-/** The table, after a number of happenings. */
+/** The table, after a number of events. */
 class Table {
-  happenings = 0;
+  eventCount = 0;
   watchers = 0;
   /** The name of the guest; null while the seat is free. */
   guest = null;
@@ -100,7 +100,7 @@ class Table {
   }
 
   apply({ what, disc, column, name, breach, count }) {
-    this.happenings += 1;
+    this.eventCount += 1;
     if (what === moved) this.game.play(column);
     if (what === resigned) this.game.ending = { how: "resigned", disc };
     if (what === brokenOff) this.game.ending = { how: "brokenOff", disc, breach };
@@ -141,7 +141,7 @@ class Reader {
   /** Reads what follows in a welcome. */
   table() {
     const table = new Table();
-    table.happenings = this.number();
+    table.eventCount = this.number();
     table.isSeated = this.byte() === 1;
     table.watchers = this.short();
     table.guest = this.text();
@@ -158,16 +158,16 @@ class Reader {
     return game;
   }
 
-  happening() {
+  event() {
     const what = this.byte();
-    const happening = { what };
-    if ([moved, resigned, rematch, said, brokenOff].includes(what)) happening.disc = this.byte();
-    if (what === moved) [happening.column, happening.claim] = [this.byte(), this.byte()];
-    if (what === said) happening.text = this.text();
-    if (what === sat || what === resumed) happening.name = this.text();
-    if (what === brokenOff) happening.breach = this.byte();
-    if (what === watched) happening.count = this.short();
-    return happening;
+    const event = { what };
+    if ([moved, resigned, rematch, said, brokenOff].includes(what)) event.disc = this.byte();
+    if (what === moved) [event.column, event.claim] = [this.byte(), this.byte()];
+    if (what === said) event.text = this.text();
+    if (what === sat || what === resumed) event.name = this.text();
+    if (what === brokenOff) event.breach = this.byte();
+    if (what === watched) event.count = this.short();
+    return event;
   }
 }
 
@@ -180,7 +180,7 @@ function request(table, { what, column, text }) {
     const words = new TextEncoder().encode(text);
     more = [words.length, ...words];
   }
-  return Uint8Array.of(1, kinds.request, ...number(table.happenings), ...number(table.game.number), what, ...more);
+  return Uint8Array.of(1, kinds.request, ...number(table.eventCount), ...number(table.game.number), what, ...more);
 }
 
 // The page
@@ -313,13 +313,13 @@ class GameView {
     }
     if (bytes[1] !== kinds.happened || this.table === null) return;
     reader.number();
-    const happening = reader.happening();
+    const event = reader.event();
     const game = this.table.game;
-    this.table.apply(happening);
-    const isDone = happening.what === this.pending?.what && this.isOwn(happening.disc);
+    this.table.apply(event);
+    const isDone = event.what === this.pending?.what && this.isOwn(event.disc);
     if (this.pending && (isDone || this.table.game !== game || !this.isPossible(this.pending))) this.pending = null;
     this.render();
-    this.report(happening);
+    this.report(event);
     this.find(".talk").hidden = !this.isSeated && !this.find(".lines p");
   }
 
