@@ -9,9 +9,10 @@ extension ActorSystem {
     public struct ActorID: Hashable, Sendable {
         /// The peer whose program has the actor.
         public let peer: PeerID
-        let place: Place
+        let localID: LocalID
 
-        enum Place: Hashable {
+        /// Tells an actor from the others of its program.
+        enum LocalID: Hashable {
             /// The actor that is published under this name when it is called.
             case name(String)
             /// The actor that was given this random number.
@@ -19,7 +20,7 @@ extension ActorSystem {
         }
 
         /// The name under which the actor is published, if it was resolved by its name.
-        public var name: String? { if case .name(let name) = place { name } else { nil } }
+        public var name: String? { if case .name(let name) = localID { name } else { nil } }
     }
 }
 
@@ -28,7 +29,7 @@ extension ActorSystem.ActorID: Codable {
     public func encode(to encoder: any Encoder) throws {
         var container = encoder.unkeyedContainer()
         try container.encode(peer.bytes)
-        switch place {
+        switch localID {
         case .name(let name): try container.encode(name)
         case .number(let number): try container.encode(number)
         }
@@ -42,13 +43,13 @@ extension ActorSystem.ActorID: Codable {
         }
         self.peer = peer
         if let number = try? container.decode(UInt64.self) {
-            place = .number(number)
+            localID = .number(number)
         } else {
             let name = try container.decode(String.self)
             guard ActorStream.isName(name) else {
                 throw DecodingError.dataCorruptedError(in: container, debugDescription: "no name of an actor")
             }
-            place = .name(name)
+            localID = .name(name)
         }
     }
 }
@@ -56,7 +57,7 @@ extension ActorSystem.ActorID: Codable {
 extension ActorSystem.ActorID: CustomStringConvertible {
     /// The name or number, and the short PeerID.
     public var description: String {
-        switch place {
+        switch localID {
         case .name(let name): "\"\(name)\" of \(peer.short)"
         case .number(let number): "#\(String(number, radix: 16)) of \(peer.short)"
         }

@@ -22,8 +22,8 @@ struct MethodFinding: Sendable {
 /// The actors answer the calls of peers.
 extension ActorSystem: ActorHost {
     package func answer(_ call: ActorCall) async -> CallOutcome {
-        guard let place = ActorID.Place(streamName: call.actor) else { return .refused(.noActor, "") }
-        let (actor, exposure) = state.withLock { $0.actors.find(place, method: call.method) }
+        guard let id = ActorID.LocalID(streamName: call.actor) else { return .refused(.noActor, "") }
+        let (actor, exposure) = state.withLock { $0.actors.find(id, method: call.method) }
         guard let actor else { return .refused(.noActor, "") }
         guard let exposure else { return .refused(.noMethod, "the actor there has another contract") }
         if let reason = exposure.access.reason(call.peer) { return .refused(.notAllowed, reason) }
@@ -39,7 +39,7 @@ extension ActorSystem: ActorHost {
     func answerOwn(
         _ method: ActorMethod, of id: ActorID, _ arguments: ByteSlice, _ values: ValueContext
     ) async -> CallOutcome {
-        let (actor, exposure) = state.withLock { $0.actors.find(id.place, method: method.wireName) }
+        let (actor, exposure) = state.withLock { $0.actors.find(id.localID, method: method.wireName) }
         guard let actor else { return .refused(.noActor, "") }
         guard let exposure else { return .refused(.noMethod, "") }
         return await answer(

@@ -90,7 +90,7 @@ extension ActorSystem {
         }
         try await invocation.values.openStreams(to: peer)
         return try await calls.call(
-            method.wireName, ByteSlice(invocation.bytes), at: peer, actor: id.place.streamName,
+            method.wireName, ByteSlice(invocation.bytes), at: peer, actor: id.localID.streamName,
             timeout: timeout)
     }
 
@@ -120,7 +120,7 @@ extension ActorSystem {
     }
 }
 
-extension ActorSystem.ActorID.Place {
+extension ActorSystem.ActorID.LocalID {
     /// The name of the stream for calls to the actor.
     var streamName: String {
         switch self {

@@ -68,7 +68,7 @@ extension ActorSystem {
         _ actor: Act, through contract: Contract.Type, for access: ActorAccess = .everyone
     ) throws(NighError) -> Contract
     where Act.ActorSystem == ActorSystem, Contract.ActorSystem == ActorSystem {
-        guard actor.id.peer == peer, case .number(let number) = actor.id.place else {
+        guard actor.id.peer == peer, case .number(let number) = actor.id.localID else {
             throw NighError(
                 .configuring, .invalid("actor to share: it is one of a peer"), advice: "pass it on as it is")
         }
@@ -108,7 +108,7 @@ extension ActorSystem {
                 advice: "use 1 to 254 bytes and no control characters")
         }
         do {
-            return try contract.resolve(id: ActorID(peer: peer.id, place: .name(name)), using: self)
+            return try contract.resolve(id: ActorID(peer: peer.id, localID: .name(name)), using: self)
         } catch {
             throw error as? NighError ?? NighError(.calling, .invalid("actor \"\(name)\": \(error)"))
         }

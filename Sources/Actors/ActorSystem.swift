@@ -84,18 +84,18 @@ public final class ActorSystem: DistributedActorSystem, Sendable {
 
     /// Gives a new actor an ID that nobody can guess.
     public func assignID<Act: DistributedActor>(_ type: Act.Type) -> ActorID where Act.ID == ActorID {
-        ActorID(peer: peer, place: .number(state.withLock { $0.actors.assignNumber() }))
+        ActorID(peer: peer, localID: .number(state.withLock { $0.actors.assignNumber() }))
     }
 
     /// Notes that an actor can be called.
     public func actorReady<Act: DistributedActor>(_ actor: Act) where Act.ID == ActorID {
-        guard case .number(let number) = actor.id.place else { return }
+        guard case .number(let number) = actor.id.localID else { return }
         state.withLock { $0.actors.setReady(actor, number: number) }
     }
 
     /// Forgets an actor that is gone.
     public func resignID(_ id: ActorID) {
-        guard case .number(let number) = id.place else { return }
+        guard case .number(let number) = id.localID else { return }
         state.withLock { $0.actors.resign(number) }
     }
 
@@ -104,7 +104,7 @@ public final class ActorSystem: DistributedActorSystem, Sendable {
         id: ActorID, as type: Act.Type
     ) throws -> Act? where Act.ID == ActorID {
         guard id.peer == peer else { return nil }
-        let actor = state.withLock { $0.actors.actor(id.place) }
+        let actor = state.withLock { $0.actors.actor(id.localID) }
         guard let actor else {
             throw NighError(.calling, .unsupported("the actor \(id): this program has none with that ID"))
         }

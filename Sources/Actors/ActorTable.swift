@@ -45,8 +45,8 @@ struct ActorTable {
     /// Forgets an actor that is gone, or whose initialiser has failed.
     mutating func resign(_ number: UInt64) { entries[number] = nil }
 
-    func actor(_ place: ActorSystem.ActorID.Place) -> (any DistributedActor)? {
-        switch place {
+    func actor(_ id: ActorSystem.ActorID.LocalID) -> (any DistributedActor)? {
+        switch id {
         case .name(let name): published[name]?.actor
         case .number(let number): entries[number]?.actor
         }
@@ -74,9 +74,9 @@ struct ActorTable {
     /// Finds the actor whose method a peer calls. Returns nil as the actor if there is none, and as the exposure if it
     /// is not exposed under the contract that the method names.
     func find(
-        _ place: ActorSystem.ActorID.Place, method: String
+        _ id: ActorSystem.ActorID.LocalID, method: String
     ) -> (actor: (any DistributedActor)?, exposure: Exposure?) {
-        switch place {
+        switch id {
         case .name(let name):
             let entry = published[name]
             let exposure = entry?.exposure
