@@ -9,7 +9,7 @@ extension SessionDriver {
                 if let handlerBox, conversation.inbox == nil {
                     deliverWholeMessages(from: link, in: conversation, to: handlerBox, now: now)
                 } else {
-                    keepAll(from: link, in: conversation, now: now)
+                    enqueueWholeMessages(from: link, in: conversation, now: now)
                 }
             }
             guard let delivery = machine.nextDelivery(from: link, now: now) else { break }
@@ -42,25 +42,26 @@ extension SessionDriver {
         if let kind = delivery.kind {
             guard let place = layers?.receivers[kind]?(delivery.bytes.bytes, kind, delivery.origin)
             else { return }
-            return keep(delivery, from: link, in: place.messages.inbox, hiding: place.layerByteCount)
+            return enqueue(delivery, from: link, in: place.messages.inbox, hiding: place.layerByteCount)
         }
         let ownInbox = delivery.conversation.inbox
         guard ownInbox == nil, let handlerBox else {
-            return keep(delivery, from: link, in: ownInbox ?? inbox)
+            return enqueue(delivery, from: link, in: ownInbox ?? inbox)
         }
         handlerBox.handler(delivery.bytes.bytes, delivery.origin)
     }
 
-    /// Keeps messages that came whole. They lie one after another in memory and stay so, with one reference for all.
+    /// Puts messages that came whole into the inbox. They lie one after another in memory and stay so, with one
+    /// reference for all. Drops unreliable ones while a whole window is unread.
     @inline(__always)
-    private func keepAll(from link: Link, in conversation: Conversation, now: Moment) {
+    private func enqueueWholeMessages(from link: Link, in conversation: Conversation, now: Moment) {
         let window = machine.limits.receiveWindow
         var start: UnsafeRawPointer?
         var count = 0
         while let frame = machine.nextWholeMessage(from: link, in: conversation, now: now) {
             if frame.type == FrameType.unreliable.rawValue, conversation.unread >= window {
                 conversation.statistics.unreliableUnread &+= 1
-                keep(frames: .init(start: start, count: count), from: link, in: conversation)
+                enqueue(frames: .init(start: start, count: count), from: link, in: conversation)
                 start = nil
                 count = 0
                 continue
@@ -71,16 +72,18 @@ extension SessionDriver {
             if start == nil { start = frame.bytes.baseAddress.unsafelyUnwrapped - FrameHeader.byteCount }
             count &+= frame.wireBytes
         }
-        keep(frames: .init(start: start, count: count), from: link, in: conversation)
+        enqueue(frames: .init(start: start, count: count), from: link, in: conversation)
     }
 
-    private func keep(frames: UnsafeRawBufferPointer, from link: Link, in conversation: Conversation) {
+    /// Puts messages that lie one after another into the inbox as one run.
+    private func enqueue(frames: UnsafeRawBufferPointer, from link: Link, in conversation: Conversation) {
         guard !frames.isEmpty else { return }
         (conversation.inbox ?? inbox).append(
             UnreadRun(port: conversation.port, bytes: link.machine.retain(frames), origin: nil))
     }
 
-    private func keep(
+    /// Puts a message into an inbox. Drops an unreliable one while a whole window is unread.
+    private func enqueue(
         _ delivery: Delivery, from link: Link, in inbox: MessageInbox, hiding hiddenByteCount: Int = 0
     ) {
         let conversation = delivery.conversation
