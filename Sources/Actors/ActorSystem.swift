@@ -39,7 +39,7 @@ public final class ActorSystem: DistributedActorSystem, Sendable {
     let errors: ErrorAllowance
     /// The bytes of the longest message that this session takes.
     let messageLimit: Int
-    let state = Mutex(State())
+    let state = Guarded(State())
     private let streamNumbers = Atomic<UInt64>(0)
 
     /// Makes the system of a session. Make it before peers connect, or at least before they call. A session has one.

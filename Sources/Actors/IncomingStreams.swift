@@ -2,7 +2,7 @@ import Nigh
 import NighCalls
 import NighCore
 
-/// The streams of values that peers have opened, and those that values of theirs name, until the two have met. A value.
+/// The streams that peers have opened and that no value names yet, and the named ones that are not open yet. A value.
 struct IncomingStreams {
     private struct Key: Hashable {
         let peer: PeerID

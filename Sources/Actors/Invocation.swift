@@ -88,9 +88,7 @@ extension ActorSystem {
     }
 
     /// Keeps the result of a call, encoded.
-    ///
-    /// `@unchecked Sendable`: one task uses it.
-    public final class ResultHandler: DistributedTargetInvocationResultHandler, @unchecked Sendable {
+    public final class ResultHandler: DistributedTargetInvocationResultHandler {
         /// Values travel if they are `Codable`.
         public typealias SerializationRequirement = Codable
 

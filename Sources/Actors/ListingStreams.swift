@@ -2,10 +2,8 @@ import Nigh
 import NighCalls
 import NighCore
 
-/// Reads which actors a peer has published, on the loop.
-///
-/// `@unchecked Sendable`: used on the loop only.
-final class ListingInput: @unchecked Sendable {
+/// Reads which actors a peer has published. Loop only.
+final class ListingInput {
     private let stream: ByteStream
     private let loop: any EventLoop
     private weak let system: ActorSystem?
@@ -41,10 +39,8 @@ final class ListingInput: @unchecked Sendable {
     }
 }
 
-/// Lists this side's actors to a peer, on the loop.
-///
-/// `@unchecked Sendable`: used on the loop only.
-final class ListingOutput: @unchecked Sendable {
+/// Lists this side's actors to a peer. Loop only.
+final class ListingOutput {
     private let stream: ByteStream
     private let loop: any EventLoop
     /// The contracts of the actors that the peer is to know, and of those that were listed to it, by their names.

@@ -18,8 +18,8 @@ public struct MethodFigures: Hashable, Sendable {
 }
 
 extension ActorSystem {
-    /// Figures of the methods that were called so far, by name. The times of incoming calls are those between their
-    /// start here and their end here; the others' those that the callers waited.
+    /// Figures of the methods that were called so far, by name. The time of an incoming call is from its start here to
+    /// its end here. The time of any other call is how long the caller waited.
     public var figures: [MethodFigures] { state.withLock { $0.statistics.figures } }
 
     func note(_ figures: MethodStatistics.Index, since begin: Moment, hasFailed: Bool) {

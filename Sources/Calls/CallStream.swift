@@ -17,9 +17,7 @@ protocol CallSide: AnyObject {
 }
 
 /// Reads and writes the records of a stream for calls, on the loop.
-///
-/// `@unchecked Sendable`: used on the loop only.
-final class CallStream: @unchecked Sendable {
+final class CallStream {
     private let stream: ByteStream
     private let loop: any EventLoop
     private let stage: NighError.Stage

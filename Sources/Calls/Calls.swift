@@ -169,7 +169,7 @@ package final class Calls: ConversationLayer, @unchecked Sendable {
     /// if nobody answers calls of that name.
     func begin(
         _ call: IncomingCalls.Call, from peer: PeerID, to actor: String?, in calls: CallsFromPeer,
-        completion: @escaping @Sendable (CallOutcome?) -> Void
+        completion: @escaping (CallOutcome?) -> Void
     ) -> RunningCall? {
         let (session, handler, host) = state.withLock { ($0.session, $0.handlers[call.name], $0.host) }
         guard let session, actor != nil || handler != nil else { return nil }
@@ -184,12 +184,12 @@ package final class Calls: ConversationLayer, @unchecked Sendable {
                     actor: actor, method: call.name, arguments: call.content, peer: sender,
                     deadline: call.deadline))
         }
-        return RunningCall(work) { [weak self, weak calls] outcome in
-            session.loop.execute { [self, calls] in
+        let ended = LoopBound(
+            { [weak self, weak calls] outcome in
                 completion(outcome)
                 self?.taskEnded(of: peer, call.content.count, in: calls)
-            }
-        }
+            }, on: session.loop)
+        return RunningCall(work) { outcome in ended.execute { $0(outcome) } }
     }
 
     /// Returns an outcome that the peer can take. The program hears of an answer that is too long: the peer would end

@@ -1,9 +1,7 @@
 import NighCore
 
 /// The calls that a peer makes to this session over one stream, on the loop: its questions, or its calls to one actor.
-///
-/// `@unchecked Sendable`: used on the loop only.
-final class CallsFromPeer: CallSide, @unchecked Sendable {
+final class CallsFromPeer: CallSide {
     private let peer: PeerID
     /// The name of the actor's stream; nil for questions.
     private let actor: String?

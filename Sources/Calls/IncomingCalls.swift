@@ -26,7 +26,7 @@ package struct IncomingCalls {
     private var names: [String] = []
     /// The calls that have not begun. Some may be over.
     private var waiting = Ring<UInt64>()
-    /// The bytes of requests that came, that no longer wait, and up to which the peer was granted credit.
+    /// The bytes of all requests: received, of calls that no longer wait, and granted to the peer as credit.
     private var received: UInt64 = 0
     private var begun: UInt64 = 0
     private var granted = CallRecord.firstCredit

@@ -7,8 +7,8 @@ import NighCore
 /// So a slow reader slows down the writer at the other end. The end of one direction is passed on, and the other
 /// direction goes on. A reset ends both.
 ///
-/// `@unchecked Sendable`: confined to the session's loop.
-final class CarriedConnection: @unchecked Sendable {
+/// Loop only.
+final class CarriedConnection {
     /// The most bytes that pass to the program in one turn of the loop, so that other connections get their turn.
     private static let turnLimit = 256 << 10
 
@@ -62,7 +62,7 @@ final class CarriedConnection: @unchecked Sendable {
     private func takeTurnSoon() {
         guard !isTurnDue, !isOver else { return }
         isTurnDue = true
-        loop.execute { [self] in
+        loop.later { [self] in
             isTurnDue = false
             guard !isOver else { return }
             sendHeld()

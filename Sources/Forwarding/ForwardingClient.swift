@@ -2,7 +2,7 @@ import NighCore
 
 /// Opens connections to ports of other devices, through the conversations of a session. Needs no layer of the session.
 ///
-/// `@unchecked Sendable`: confined to the session's loop.
+/// Loop only.
 package final class ForwardingClient: @unchecked Sendable {
     /// A connection that the other side has opened.
     package struct Opened {
@@ -91,8 +91,8 @@ package final class ForwardingClient: @unchecked Sendable {
 
 /// A stream whose answer has not come whole.
 ///
-/// `@unchecked Sendable`: confined to the session's loop.
-private final class PendingForwardingAnswer: @unchecked Sendable {
+/// Loop only.
+private final class PendingForwardingAnswer {
     private let stream: ByteStream
     private let port: UInt16
     private var completion: (@Sendable (Result<ForwardingClient.Opened, NighError>) -> Void)?

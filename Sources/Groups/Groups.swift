@@ -36,9 +36,7 @@ package final class Groups: ConversationLayer {
     }
 
     /// The mutable state.
-    ///
-    /// `@unchecked Sendable`: confined to the session's loop.
-    private final class LoopState: @unchecked Sendable {
+    private final class LoopState {
         weak var session: Session?
         var table = GroupTable()
         var observer: Observer?
@@ -50,7 +48,8 @@ package final class Groups: ConversationLayer {
         var isClosed = false
     }
 
-    private let onLoop = LoopState()
+    /// Used on the session's loop only; hence `nonisolated(unsafe)`.
+    private nonisolated(unsafe) let onLoop = LoopState()
     private let views = Mutex<[GroupName: View]>([:])
 
     /// The pause before the session tries again to send records for which there was no room.

@@ -31,9 +31,7 @@ package final class Introductions: ConversationLayer {
     }
 
     /// The mutable state.
-    ///
-    /// `@unchecked Sendable`: confined to the session's loop.
-    private final class LoopState: @unchecked Sendable {
+    private final class LoopState {
         weak var session: Session?
         var table: IntroductionTable
         var generator: SeededGenerator
@@ -53,7 +51,8 @@ package final class Introductions: ConversationLayer {
         }
     }
 
-    private let onLoop: LoopState
+    /// Used on the session's loop only; hence `nonisolated(unsafe)`.
+    private nonisolated(unsafe) let onLoop: LoopState
     /// The pipes that are carried for others and by others.
     package let relays: Relays
     /// The time that an introduced peer has to answer.
@@ -220,7 +219,7 @@ package final class Introductions: ConversationLayer {
         _ record: IntroductionRecord, from peer: PeerID, _ session: Session
     ) -> IntroductionRecord {
         guard case .introduction(let other, let addresses, let token) = record else { return record }
-        let reachable = addresses.filter { session.mayDial($0, toldBy: peer) }
+        let reachable = addresses.filter { session.mayDial($0, introducedBy: peer) }
         return .introduction(other, addresses: reachable, token: token)
     }
 

@@ -39,7 +39,7 @@ struct MeshPlan {
     private static let mostRests = 6
     /// The failures of all introducers together before each further one has to wait.
     static let failureBudget = 16
-    /// The time after which one more of them may fail.
+    /// The time after which the budget allows one more failure.
     static let failureInterval = Moment.Span.seconds(5)
     /// The most introducers whose failures are remembered.
     static let mostRecords = 1_024

@@ -28,10 +28,10 @@ final class MeshMembers: SessionLayer {
 
     /// Returns the reason against connecting the session to an introduced peer with this advertisement; nil if there is
     /// none. Called on the session's loop.
-    func reason(against id: PeerID, _ told: Advertisement? = nil) -> String? {
+    func reason(against id: PeerID, _ advertisement: Advertisement? = nil) -> String? {
         if case .everyone = admission { return nil }
         guard let session = attached.withLock({ $0.session }) else { return "the session is closing" }
-        let peer = session.peer(id, told: told)
+        let peer = session.peer(id, advertisement: advertisement)
         return switch admission {
         case .everyone: nil
         case .paired: peer.trust == .paired ? nil : "the session there meets paired devices only"

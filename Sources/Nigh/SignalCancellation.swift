@@ -1,18 +1,14 @@
 import Dispatch
 import Glibc
+import NighCore
 import Synchronization
 
 /// Cancels a task at the first SIGINT or SIGTERM that the program does not handle itself, and lets the second one do
 /// what it would have done without this: end the program.
 enum SignalCancellation {
-    /// The task is cancelled from another thread. It runs for as long as this is kept, so the reference is valid; hence
-    /// `@unchecked Sendable`.
-    private struct RunningTask: @unchecked Sendable {
-        let task: UnsafeCurrentTask
-    }
-
     private struct State {
-        var task: RunningTask?
+        /// The task to cancel, from another thread. It runs for as long as this is kept, so the reference is valid.
+        var task: UnsafeCurrentTask?
         var hasCome = false
     }
 
@@ -55,7 +51,7 @@ enum SignalCancellation {
     nonisolated(nonsending) static func cancelling<Result>(
         _ body: nonisolated(nonsending) () async throws -> Result
     ) async rethrows -> Result {
-        let state = Mutex(State())
+        let state = Guarded(State())
         let handle: @Sendable (Int32) -> Void = { number in
             state.withLock { state in
                 if state.hasCome {
@@ -63,7 +59,7 @@ enum SignalCancellation {
                     raise(number)
                 }
                 state.hasCome = true
-                state.task?.task.cancel()
+                state.task?.cancel()
             }
         }
         let sources = begin().map { number in
@@ -72,7 +68,7 @@ enum SignalCancellation {
             source.resume()
             return source
         }
-        withUnsafeCurrentTask { task in state.withLock { $0.task = task.map(RunningTask.init) } }
+        withUnsafeCurrentTask { task in state.withLock { $0.task = task } }
         defer {
             state.withLock { $0.task = nil }
             for source in sources { source.cancel() }

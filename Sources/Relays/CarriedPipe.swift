@@ -5,8 +5,8 @@ import NighCore
 /// Each direction holds at most one frame of a stream, and reads the next one only when the target has taken all of it.
 /// So a slow reader slows the writer at the other end. Each direction ends by itself, in the same way as at its source.
 ///
-/// `@unchecked Sendable`: confined to the session's loop.
-final class CarriedPipe: @unchecked Sendable {
+/// Loop only.
+final class CarriedPipe {
     /// The most bytes that pass in each direction in one turn, so that others get theirs.
     private static let turnLimit = 256 << 10
 
@@ -78,7 +78,7 @@ final class CarriedPipe: @unchecked Sendable {
     private func takeTurnSoon() {
         guard !isTurnDue, !isOver else { return }
         isTurnDue = true
-        loop.execute { [self] in
+        loop.later { [self] in
             isTurnDue = false
             takeTurn()
         }

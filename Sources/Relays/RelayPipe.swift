@@ -5,8 +5,8 @@ import NighCore
 /// Written bytes wait here until the stream has room for them. Bytes that the stream has taken count as sent, because
 /// the conversation delivers them.
 ///
-/// `@unchecked Sendable`: confined to the session's loop.
-final class RelayPipe: Pipe, @unchecked Sendable {
+/// Loop only.
+final class RelayPipe: Pipe {
     /// How many bytes may wait here before the pipe counts as backed up. The stream has a window of its own.
     static let highWaterMark = 64 << 10
     /// The most bytes delivered in one turn, so that others get theirs.
@@ -141,7 +141,7 @@ final class RelayPipe: Pipe, @unchecked Sendable {
     private func takeTurnSoon() {
         guard !isTurnDue else { return }
         isTurnDue = true
-        loop.execute { [self] in
+        loop.later { [self] in
             isTurnDue = false
             takeTurn()
         }

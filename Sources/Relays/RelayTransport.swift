@@ -70,7 +70,7 @@ package final class RelayTransport: @unchecked Sendable {
             return stream.cancel(because: "a peer needs no carrier to itself")
         }
         // The session may be in the middle of a call to this transport.
-        running.loop.execute { [self] in open(stream, from: peer) }
+        running.loop.later { [self] in open(stream, from: peer) }
     }
 
     private func open(_ stream: ByteStream, from peer: PeerID) {
@@ -224,12 +224,12 @@ extension RelayTransport: Transport {
                     dial, .timedOut, advice: "the carrier or the peer at its other side does not answer")
             }
             dials[dial] = Dial(address: address, timer: timer)
-            loop.execute { [weak self] in
+            loop.later { [weak self] in
                 if self?.dials[dial] != nil { self?.begin(dial, to: address, on: loop) }
             }
         } catch {
             refusedDials.insert(dial)
-            loop.execute { [weak self] in
+            loop.later { [weak self] in
                 guard let self, let events = self.running?.events, refusedDials.remove(dial) != nil else {
                     return
                 }

@@ -10,9 +10,7 @@ package final class Relays: ConversationLayer {
     package let carrier: RelayCarrier
 
     /// The mutable state.
-    ///
-    /// `@unchecked Sendable`: confined to the session's loop.
-    private final class LoopState: @unchecked Sendable {
+    private final class LoopState {
         /// The peers whose conversations are carried by other peers.
         var relayed: Set<PeerID> = []
         weak var session: Session?
@@ -21,7 +19,8 @@ package final class Relays: ConversationLayer {
     /// How long pipes wait for a carrier whose link has broken.
     private static let patience = Moment.Span.seconds(2)
 
-    private let onLoop = LoopState()
+    /// Used on the session's loop only; hence `nonisolated(unsafe)`.
+    private nonisolated(unsafe) let onLoop = LoopState()
 
     /// Creates the relays of a session that carries pipes for the peers that `policy` names, and takes pipes that they
     /// carry.

@@ -16,14 +16,24 @@ package func waitForReply<Value: Sendable>(
 }
 
 extension EventLoop {
-    /// Runs `body` on the loop, and returns its result. On the loop, it runs `body` at once.
+    /// Runs `body` on the loop, waits, and returns its result. On the loop, it runs `body` at once. The caller does
+    /// nothing meanwhile, so `body` may refer to what is not `Sendable`.
     @discardableResult
-    package func call<Value: Sendable>(_ body: @escaping @Sendable () -> Value) -> Value {
+    package func call<Value>(_ body: @escaping () -> Value) -> Value {
         if isCurrent { return body() }
+        nonisolated(unsafe) let body = body
+        nonisolated(unsafe) var value: Value?
         do {
-            return try waitForReply { reply in execute { reply(body()) } }
+            try waitForReply { reply in
+                execute {
+                    value = body()
+                    reply(())
+                }
+            }
         } catch {
             preconditionFailure("the loop is blocked")
         }
+        guard let value else { preconditionFailure("the loop has not run the work that it has reported") }
+        return value
     }
 }

@@ -36,7 +36,7 @@ public final class VirtualEventLoop: @unchecked Sendable {
     }
 
     private struct TimedWork {
-        let run: @Sendable () -> Void
+        let run: () -> Void
     }
 
     /// The number of pieces of work that one run may do.
@@ -177,7 +177,7 @@ extension VirtualEventLoop: SimulatedLoop {
     }
 
     @discardableResult
-    public func schedule(at moment: Moment, _ work: @escaping @Sendable () -> Void) -> LoopTimer {
+    public func schedule(at moment: Moment, _ work: @escaping () -> Void) -> LoopTimer {
         precondition(isCurrent, "VirtualEventLoop.schedule was called off the loop")
         return LoopTimer(number: timers.add(TimedWork(run: work), at: moment))
     }

@@ -14,7 +14,7 @@ package final class VirtualPair<Layer: SessionLayer> {
     /// The problems that the two sessions have reported.
     ///
     /// `@unchecked Sendable`: everything happens on the one virtual loop.
-    package final class Problems: @unchecked Sendable {
+    package final class Problems {
         package fileprivate(set) var causes: [NighError.Cause] = []
     }
 

@@ -18,7 +18,7 @@ struct DeviceQueryTests {
                 let query = DeviceQuery(Samples.device, for: "tests", by: Samples.other, on: loop) { _ in
                     notes.withLock { $0.append("ended") }
                 }
-                loop.execute {
+                loop.later {
                     if isStopped { query.stop() }
                     loop.execute { reply(()) }
                 }

@@ -232,17 +232,17 @@ private final class Tables {
                     #expect(place.members(other, name).contains(own), "\(own) has \(other) in \(name)")
                 }
                 // The events tell the same as the table.
-                var told: Set<Int> = []
+                var reported: Set<Int> = []
                 for event in place.events[own] {
                     switch event {
                     case .memberJoined(let id, let group, _) where group.description == name:
-                        #expect(told.insert(place.index(of: id)).inserted)
+                        #expect(reported.insert(place.index(of: id)).inserted)
                     case .memberLeft(let id, let group) where group.description == name:
-                        #expect(told.remove(place.index(of: id)) != nil)
+                        #expect(reported.remove(place.index(of: id)) != nil)
                     default: break
                     }
                 }
-                #expect(told.sorted() == place.members(own, name))
+                #expect(reported.sorted() == place.members(own, name))
             }
         }
     }

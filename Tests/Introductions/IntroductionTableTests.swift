@@ -358,10 +358,10 @@ struct Scene {
         accepts = false
         scene.table.reconsider(peer, now: scene.now)
         _ = scene.run()
-        let told: [Bool?]? = scene.sent[peer]?.map {
+        let announced: [Bool?]? = scene.sent[peer]?.map {
             if case .here(let presence) = $0 { presence.acceptsRelays } else { nil }
         }
-        #expect(told == [true, false])
+        #expect(announced == [true, false])
     }
 
     @Test func `asks again for the addresses of a peer that is connected through another one only`() throws {
@@ -415,22 +415,22 @@ struct Scene {
     @Test(arguments: [true, false])
     func `keeps what a peer's conversations run over, if it has asked for that`(wantsPaths: Bool) throws {
         var scene = Scene(.init(isMesh: true, wantsPaths: wantsPaths))
-        let (teller, other) = (Scene.peer(1), Scene.peer(2))
-        try scene.meet(teller)
+        let (reporter, other) = (Scene.peer(1), Scene.peer(2))
+        try scene.meet(reporter)
         _ = scene.run()
         let path = ConversationPath.over(scheme: "bluetooth", carrier: nil)
-        try scene.receive(.path(other, path), from: teller)
-        #expect(scene.table.peers(reportedBy: teller).isEmpty)
-        try scene.receive(Scene.member(other), from: teller)
-        #expect(scene.table.peers(reportedBy: teller).map(\.path) == [nil])
-        try scene.receive(.path(other, path), from: teller)
-        #expect(scene.table.peers(reportedBy: teller).map(\.path) == [wantsPaths ? path : nil])
+        try scene.receive(.path(other, path), from: reporter)
+        #expect(scene.table.peers(reportedBy: reporter).isEmpty)
+        try scene.receive(Scene.member(other), from: reporter)
+        #expect(scene.table.peers(reportedBy: reporter).map(\.path) == [nil])
+        try scene.receive(.path(other, path), from: reporter)
+        #expect(scene.table.peers(reportedBy: reporter).map(\.path) == [wantsPaths ? path : nil])
         // A new name says nothing about the path.
-        try scene.receive(Scene.member(other, isCarried: true), from: teller)
-        #expect(scene.table.peers(reportedBy: teller).map(\.path) == [wantsPaths ? path : nil])
-        try scene.receive(.gone(other), from: teller)
-        #expect(scene.table.peers(reportedBy: teller).isEmpty)
-        let here = scene.sent[teller]?.compactMap {
+        try scene.receive(Scene.member(other, isCarried: true), from: reporter)
+        #expect(scene.table.peers(reportedBy: reporter).map(\.path) == [wantsPaths ? path : nil])
+        try scene.receive(.gone(other), from: reporter)
+        #expect(scene.table.peers(reportedBy: reporter).isEmpty)
+        let here = scene.sent[reporter]?.compactMap {
             if case .here(let presence) = $0 { presence } else { nil }
         }
         #expect(here?.map(\.wantsPaths) == [wantsPaths])

@@ -48,8 +48,8 @@ final class MeshNetwork {
     private var runs: UInt64 = 0
     /// Why members refuse introduced peers; nil if they do not.
     var refusal: (@Sendable (PeerID) -> String?) = { _ in nil }
-    /// Whether transports dial an address of which a peer tells that they reach at the other one.
-    var mayDialTold: (TransportAddress, TransportAddress?) -> Bool = { _, _ in true }
+    /// Returns whether transports dial the first address, which a peer at the second one has given.
+    var mayDialIntroduced: (TransportAddress, TransportAddress?) -> Bool = { _, _ in true }
 
     init(adjust: @escaping (inout SessionConfiguration) -> Void = { _ in }) {
         network = SimulatedNetwork(on: VirtualEventLoop(workLimit: 200_000_000)) {
@@ -81,7 +81,7 @@ final class MeshNetwork {
     @discardableResult
     func start(_ index: Int, isMesh: Bool = true) -> Member {
         runs += 1
-        let (identity, refusal, mayDialTold) = (Self.identity(index), refusal, mayDialTold)
+        let (identity, refusal, mayDialIntroduced) = (Self.identity(index), refusal, mayDialIntroduced)
         var introductions: Introductions!
         let probe = network.join(
             "m\(index)", role: .server, identity: identity, at: "m\(index)",
@@ -94,7 +94,7 @@ final class MeshNetwork {
             through: { inner in
                 let transport = RelabelledTransport(
                     inner, scheme: "memory", priority: inner.capabilities.priority)
-                transport.mayDialTold = mayDialTold
+                transport.mayDialIntroduced = mayDialIntroduced
                 return transport
             })
         let member = Member(index, probe)

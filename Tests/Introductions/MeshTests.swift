@@ -31,8 +31,8 @@ import Testing
     func `dials where a member says that another is only if the transport agrees`(isDialled: Bool) throws {
         let network = MeshNetwork()
         nonisolated(unsafe) var asked: Set<String> = []  // the loop is virtual: one thread
-        network.mayDialTold = { address, teller in
-            asked.insert("\(address) from \(teller.map(\.description) ?? "nowhere")")
+        network.mayDialIntroduced = { address, introducer in
+            asked.insert("\(address) from \(introducer.map(\.description) ?? "nowhere")")
             return isDialled
         }
         network.start(0)
@@ -41,8 +41,8 @@ import Testing
         try network.run(.seconds(30))
         #expect(network.members.map(\.connected.count) == (isDialled ? [2, 2, 2] : [2, 1, 1]))
         // The first member has told both of them where the other one is.
-        let told: Set = ["memory://m1 from memory://m0", "memory://m2 from memory://m0"]
-        #expect(!asked.isEmpty && asked.isSubset(of: told))
+        let reported: Set = ["memory://m1 from memory://m0", "memory://m2 from memory://m0"]
+        #expect(!asked.isEmpty && asked.isSubset(of: reported))
         if !isDialled { #expect(network.members.dropFirst().map(\.dials) == [1, 1]) }
     }
 

@@ -158,11 +158,11 @@ final class PipeEnd: PipeHandler, @unchecked Sendable {
     func wait(until isTrue: () -> Bool) -> Bool { monitor.wait(within: .seconds(20), until: isTrue) }
 
     @discardableResult
-    func run<Result: Sendable>(_ body: @escaping @Sendable () -> Result) -> Result { loop.call(body) }
+    func run<Result>(_ body: @escaping () -> Result) -> Result { loop.call(body) }
 
     /// Calls the pipe on the loop; no event may come before the call returns.
     @discardableResult
-    func call<Result: Sendable>(_ body: @escaping @Sendable (SocketPipe) -> Result) -> Result {
+    func call<Result>(_ body: @escaping (SocketPipe) -> Result) -> Result {
         run { [self] in guarding { body(pipe!) } }
     }
 

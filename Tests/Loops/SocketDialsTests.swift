@@ -33,7 +33,7 @@ struct SocketDialsTests {
         deinit { loop.shutdown() }
 
         /// Calls `body` on the loop.
-        func call(_ body: @escaping @Sendable (SocketDials) -> Void) { loop.call { [self] in body(dials) } }
+        func call(_ body: @escaping (SocketDials) -> Void) { loop.call { [self] in body(dials) } }
 
         func note(_ words: String) { monitor.change { outcomes.append(words) } }
 

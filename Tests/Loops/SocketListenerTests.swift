@@ -27,7 +27,7 @@ struct SocketListenerTests {
         }
 
         /// Runs `body` on the loop and waits for it.
-        func run(_ body: @escaping @Sendable (Ground) -> Void) { loop.call { [self] in body(self) } }
+        func run(_ body: @escaping (Ground) -> Void) { loop.call { [self] in body(self) } }
 
         /// Listens; by default, closes every accepted connection.
         func listen(_ descriptor: Int32, whenAccepted: @escaping @Sendable (Int32) -> Void = { close($0) }) {

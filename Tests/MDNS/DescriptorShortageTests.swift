@@ -14,7 +14,7 @@ struct DescriptorShortageTests {
             let witness = BackendWitness()
             let daemon = AvahiDaemon(on: loop, interface: nil)
             ResourceLimits.limitDescriptors()
-            loop.execute { daemon.start(witness) }
+            loop.call { daemon.start(witness) }
             #expect(witness.monitor.wait(within: .seconds(20)) { !witness.errors.isEmpty })
             #expect(witness.errors.first?.stage == .starting)
             #expect(witness.errors.first?.advice?.contains("ulimit -n") == true)
@@ -22,7 +22,7 @@ struct DescriptorShortageTests {
             // Whether or not a daemon runs, a further error must have another cause.
             #expect(witness.monitor.wait(within: .seconds(20)) { witness.isUp || witness.errors.count > 1 })
             #expect(witness.errors.dropFirst().allSatisfy { $0.advice?.contains("ulimit") != true })
-            loop.execute { daemon.shutdown() }
+            loop.call { daemon.shutdown() }
             loop.shutdown()
         }
     }
@@ -36,7 +36,7 @@ struct DescriptorShortageTests {
                 let witness = BackendWitness()
                 ResourceLimits.limitDescriptors(leaving: count)
                 let embedded = AvahiEmbedded(on: loop, interface: "lo")
-                loop.execute { embedded.start(witness) }
+                loop.call { embedded.start(witness) }
                 #expect(
                     witness.monitor.wait(within: .seconds(20)) { witness.isUp || !witness.errors.isEmpty })
                 if witness.isUp { ran += 1 } else { failed += 1 }

@@ -166,7 +166,7 @@ final class LateLoop: EventLoop, @unchecked Sendable {
     var isCurrent: Bool { punctual.isCurrent }
     func execute(_ work: @escaping @Sendable () -> Void) { punctual.execute(work) }
 
-    func schedule(at moment: Moment, _ work: @escaping @Sendable () -> Void) -> LoopTimer {
+    func schedule(at moment: Moment, _ work: @escaping () -> Void) -> LoopTimer {
         punctual.schedule(at: moment + lateness, work)
     }
 

@@ -79,7 +79,7 @@ final class Client: BrokerEvents, @unchecked Sendable {
 
     /// Runs `body` on the loop, and waits for it.
     @discardableResult
-    func onLoop<Result: Sendable>(_ body: @escaping @Sendable () -> Result) -> Result {
+    func onLoop<Result>(_ body: @escaping () -> Result) -> Result {
         loop.call(body)
     }
 

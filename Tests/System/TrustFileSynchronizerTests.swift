@@ -190,11 +190,9 @@ import Testing
         let synchronizer = TrustFileSynchronizer(
             store, storage, loop: place.loop, failed: { Issue.record("\($0)") },
             becameIdle: { continuation.yield() })
-        let isBusy = await withCheckedContinuation { answer in
-            place.loop.execute {
-                synchronizer.save()
-                answer.resume(returning: synchronizer.isBusy)
-            }
+        let isBusy = place.loop.call {
+            synchronizer.save()
+            return synchronizer.isBusy
         }
         #expect(isBusy)
         for await _ in idle { break }

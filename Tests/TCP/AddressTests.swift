@@ -49,8 +49,9 @@ struct AddressTests {
     ])
     func `An address that is the same host for everybody is dialled`(_ value: String) {
         let address = TransportAddress(scheme: "tcp", value: value)
-        for teller in [nil, "tcp://10.0.0.2:4000", "tcp://127.0.0.1:4000"] {
-            #expect(TCPDestination.mayDial(address, toldAt: teller.flatMap { TransportAddress($0) }))
+        for introducer in [nil, "tcp://10.0.0.2:4000", "tcp://127.0.0.1:4000"] {
+            #expect(
+                TCPDestination.mayDial(address, introducedBy: introducer.flatMap { TransportAddress($0) }))
         }
     }
 
@@ -62,8 +63,9 @@ struct AddressTests {
     ])
     func `An address that means something else here is not dialled`(_ value: String) {
         let address = TransportAddress(scheme: "tcp", value: value)
-        for teller in [nil, "tcp://10.0.0.2:4000", "tcp://127.0.0.1:4000"] {
-            #expect(!TCPDestination.mayDial(address, toldAt: teller.flatMap { TransportAddress($0) }))
+        for introducer in [nil, "tcp://10.0.0.2:4000", "tcp://127.0.0.1:4000"] {
+            #expect(
+                !TCPDestination.mayDial(address, introducedBy: introducer.flatMap { TransportAddress($0) }))
         }
     }
 
@@ -76,11 +78,12 @@ struct AddressTests {
     ) {
         let address = TransportAddress(scheme: "tcp", value: value)
         let isNumber = !value.hasPrefix("0")
-        for (teller, isHere) in [
+        for (introducer, isHere) in [
             (nil, false), ("tcp://10.0.0.2:4000", false), ("tcp://[2001:db8::2]:4000", false),
             ("via://127.0.0.1:4000", false), ("tcp://127.0.0.1:4000", true), ("tcp://[::1]:4000", true),
         ] {
-            let result = TCPDestination.mayDial(address, toldAt: teller.flatMap { TransportAddress($0) })
+            let result = TCPDestination.mayDial(
+                address, introducedBy: introducer.flatMap { TransportAddress($0) })
             #expect(result == (isHere && isNumber))
         }
     }

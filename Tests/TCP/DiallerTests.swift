@@ -22,6 +22,26 @@ struct DiallerTests {
         #expect(try result.get() == many.prefix(64).map(\.transportAddress))
     }
 
+    @Test func `A peer with one address that answers is reached, wherever that stands`() throws {
+        let listener = PlainSocket()
+        listener.listen()
+        let loop = UVEventLoop()
+        defer { loop.shutdown() }
+        let addresses = [1, listener.port].map { SocketAddress(.v4(0x7F00_0001), port: $0) }
+        for order in [addresses, addresses.reversed()] {
+            let isReached: Bool? = try waitForReply { reply in
+                loop.execute {
+                    let dialler = TCPDialler(
+                        on: loop, interface: "lo", addresses: { _ in order }, ended: { _, _ in })
+                    dialler.probe(Identity.ephemeral().peerID, timeout: .seconds(10)) { accepted in
+                        withExtendedLifetime(dialler) { reply(accepted) }
+                    }
+                }
+            }
+            #expect(isReached == true)
+        }
+    }
+
     /// Runs in a process of its own, because the shortage of descriptors affects a whole process.
     @Test func `A probe without descriptors has no result`() async {
         await #expect(processExitsWith: .success) {

@@ -72,10 +72,10 @@ private struct Neighbourhood {
     ) throws -> Bool {
         for round in 0..<4_000 {
             if round % 200 == 0 { try announce() }
-            let found: Result<[TransportAddress], NighError> = try waitForReply { told in
+            let found: Result<[TransportAddress], NighError> = try waitForReply { reply in
                 loop.execute {
                     loop.schedule(at: loop.now + .milliseconds(5)) {
-                        transport.places(behind: TCPDestination.address(of: peer), found: told)
+                        transport.places(behind: TCPDestination.address(of: peer), found: reply)
                     }
                 }
             }

@@ -35,10 +35,10 @@ struct PeerFinderTests {
             loop.shutdown()
         }
 
-        func call(_ body: @escaping @Sendable () -> Void) { loop.call(body) }
+        func call(_ body: @escaping () -> Void) { loop.call(body) }
 
         /// Calls the finder on the loop. Returns the number of peers that it then probes.
-        func probedCount(after body: @escaping @Sendable (PeerFinder) -> Void) -> Int {
+        func probedCount(after body: @escaping (PeerFinder) -> Void) -> Int {
             loop.call { [self] in
                 body(finder)
                 return finder.presence.count

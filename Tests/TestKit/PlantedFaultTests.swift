@@ -45,7 +45,7 @@ struct PlantedFaultTests {
         /// An awaited answer may never come, and nothing checks the deadline.
         case sleepsThroughADeadline
 
-        func apply(_ machine: SessionMachine, _ peer: PeerRecord, _ conversation: Conversation) {
+        func apply(_ machine: inout SessionMachine, _ peer: PeerRecord, _ conversation: Conversation) {
             switch self {
             case .losesAMessage: try? conversation.port.admit(100)
             case .keepsAMessageTooMany:
@@ -78,11 +78,11 @@ struct PlantedFaultTests {
     private func apply(_ world: World, _ fault: StateFault) {
         world.schedule(after: .milliseconds(10)) {
             for run in world.activeRuns {
-                guard let machine = run.session?.driver.machine,
-                    let peer = machine.sortedPeers.first(where: { $0.state == .connected }),
+                guard let driver = run.session?.driver,
+                    let peer = driver.machine.sortedPeers.first(where: { $0.state == .connected }),
                     let conversation = peer.conversation, !conversation.port.hasStaged
                 else { continue }
-                return fault.apply(machine, peer, conversation)
+                return fault.apply(&driver.machine, peer, conversation)
             }
             apply(world, fault)
         }

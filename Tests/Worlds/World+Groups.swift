@@ -12,7 +12,7 @@ final class WorldGroups: @unchecked Sendable {
     private weak var run: SessionRun?
     fileprivate var joined: [GroupName: (membership: Membership, messages: MessageSequence)] = [:]
     /// The members according to the events.
-    fileprivate var told: [GroupName: Set<PeerID>] = [:]
+    fileprivate var reported: [GroupName: Set<PeerID>] = [:]
     /// Those who have refused this run since it has joined.
     fileprivate var refusedBy: [GroupName: Set<PeerID>] = [:]
     /// The context with which this run has joined each group, and by which others decide.
@@ -38,11 +38,13 @@ final class WorldGroups: @unchecked Sendable {
             if run?.states.state(of: peer).hasConversation == false {
                 run?.report(.moves, "\(peer.short) joins \(name) without a conversation")
             }
-            if !told[name, default: []].insert(peer).inserted {
+            if !reported[name, default: []].insert(peer).inserted {
                 run?.report(.moves, "\(peer.short) joins \(name) twice")
             }
         case .memberLeft(let peer, let name):
-            if told[name]?.remove(peer) == nil { run?.report(.moves, "\(peer.short) leaves \(name) twice") }
+            if reported[name]?.remove(peer) == nil {
+                run?.report(.moves, "\(peer.short) leaves \(name) twice")
+            }
         case .refused(let peer, let name, let reason):
             refusedBy[name, default: []].insert(peer)
             guard let own = badges[name], let theirs = UInt8(reason), Self.refuses(theirs, own) else {
@@ -70,7 +72,7 @@ final class WorldGroups: @unchecked Sendable {
     fileprivate func leave(_ name: GroupName) {
         guard let (membership, _) = joined.removeValue(forKey: name) else { return }
         groups.leave(membership)
-        told[name] = nil
+        reported[name] = nil
         badges[name] = nil
         refusedBy[name] = nil
     }
@@ -159,10 +161,10 @@ extension World {
                     run.report(.refusals, "was not told that \(silent.short) refuses it in \(name)")
                 }
                 let members = groups.groups.members(of: membership)
-                if members != expected || groups.told[name, default: []].sorted() != expected {
+                if members != expected || groups.reported[name, default: []].sorted() != expected {
                     run.report(
                         .agreement,
-                        "has in \(name) \(members.map(\.short)), was told \(groups.told[name, default: []].map(\.short)), "
+                        "has in \(name) \(members.map(\.short)), was told \(groups.reported[name, default: []].map(\.short)), "
                             + "and should have \(expected.map(\.short))")
                 }
             }

@@ -3,26 +3,26 @@ import Testing
 
 /// A program whose methods have the types of the first years.
 private final class OlderProgram: NSObject, GKSessionDelegate, GKPeerPickerControllerDelegate {
-    var told: [String] = []
+    var calls: [String] = []
     let given = GKSession(sessionID: "given", displayName: "Puma", sessionMode: .peer)
 
     func session(_ session: GKSession!, peer peerID: String!, didChange state: GKPeerConnectionState) {
-        told.append("state")
+        calls.append("state")
     }
 
     func session(_ session: GKSession!, didReceiveConnectionRequestFromPeer peerID: String!) {
-        told.append("request")
+        calls.append("request")
     }
 
     func session(
         _ session: GKSession!, connectionWithPeerFailed peerID: String!, withError error: (any Error)!
-    ) { told.append("no connection") }
+    ) { calls.append("no connection") }
 
-    func session(_ session: GKSession!, didFailWithError error: (any Error)!) { told.append("failure") }
+    func session(_ session: GKSession!, didFailWithError error: (any Error)!) { calls.append("failure") }
 
     func peerPickerController(
         _ picker: GKPeerPickerController!, didSelect type: GKPeerPickerConnectionType
-    ) { told.append("kind") }
+    ) { calls.append("kind") }
 
     func peerPickerController(
         _ picker: GKPeerPickerController!, sessionFor type: GKPeerPickerConnectionType
@@ -30,9 +30,9 @@ private final class OlderProgram: NSObject, GKSessionDelegate, GKPeerPickerContr
 
     func peerPickerController(
         _ picker: GKPeerPickerController!, didConnectPeer peerID: String!, to session: GKSession!
-    ) { told.append("peer") }
+    ) { calls.append("peer") }
 
-    func peerPickerControllerDidCancel(_ picker: GKPeerPickerController!) { told.append("cancelled") }
+    func peerPickerControllerDidCancel(_ picker: GKPeerPickerController!) { calls.append("cancelled") }
 }
 
 /// A program whose method has a type that Swift does not take for the delegate's.
@@ -52,7 +52,7 @@ private final class NearMiss: NSObject, GKSessionDelegate {
         delegate.session(session, didReceiveConnectionRequestFromPeer: "x")
         delegate.session(session, connectionWithPeerFailed: "x", withError: error)
         delegate.session(session, didFailWithError: error)
-        #expect(older.told == ["state", "request", "no connection", "failure"])
+        #expect(older.calls == ["state", "request", "no connection", "failure"])
     }
 
     @Test("hears everything of its picker, and gives it its session")
@@ -63,7 +63,7 @@ private final class NearMiss: NSObject, GKSessionDelegate {
         #expect(delegate.peerPickerController(picker, sessionFor: .nearby) === older.given)
         delegate.peerPickerController(picker, didConnectPeer: "x", to: session)
         delegate.peerPickerControllerDidCancel(picker)
-        #expect(older.told == ["kind", "peer", "cancelled"])
+        #expect(older.calls == ["kind", "peer", "cancelled"])
     }
 
     @Test("hears on standard error, once, of each method that has other types")

@@ -7,15 +7,16 @@
 /// - `start` is called first and once, `shutdown` last and once. Nothing is called before, except `prepare`, and
 ///   nothing after.
 /// - The session calls on the loop. The transport calls its `events` on the loop too, and **never from inside a call**
-///   that the session makes: it reports the result of a call in a later turn (`EventLoop.execute`). Only `places` may
-///   be answered at once.
+///   that the session makes: it reports the result of a call in a later turn (`EventLoop.later`). Only `places` may be
+///   answered at once.
 /// - Each event names the transport that reports it, and no other.
 /// - No call blocks. A long operation is only begun, and its outcome is reported as an event.
 /// - Errors are `NighError`s with stage, cause and advice; `transport` is set to the scheme.
 /// - After `shutdown` returns, no event comes any more, neither from the transport nor from any pipe of it.
 ///
 /// A transport is `Sendable`, because it is made on the program's thread and used on the loop's. From `start` on all
-/// its state is confined to the loop, so most transports are `@unchecked Sendable`.
+/// its state is confined to the loop, so most transports are `@unchecked Sendable`. The objects behind it need not be:
+/// the work that `EventLoop.later` and `EventLoop.schedule` take may refer to them.
 ///
 /// NighTestKit's `checkTransportConformance` tests a transport against all of this. ``CheckedTransport`` checks the
 /// part that can be seen while a session uses the transport.
@@ -79,8 +80,9 @@ public protocol Transport: AnyObject, Sendable {
     /// there, so the answer is no for an address that the other peer could not reach itself: this machine alone, or
     /// many at once. Without an implementation the answer is yes.
     ///
-    /// - Parameter teller: the other end of the pipe to the peer that says so; nil if that pipe has no address.
-    func mayDial(_ address: TransportAddress, toldAt teller: TransportAddress?) -> Bool
+    /// - Parameter introducer: the address of the peer that has given `address`, which is the other end of the pipe to
+    ///     that peer; nil if the pipe has no address.
+    func mayDial(_ address: TransportAddress, introducedBy introducer: TransportAddress?) -> Bool
 
     /// Closes everything at once: listener, search, dials, pipes. Calls nothing back afterwards.
     func shutdown()
@@ -97,7 +99,9 @@ extension Transport {
     ) { found(.success([address])) }
 
     /// Returns true, for transports whose addresses are the same place for everybody.
-    public func mayDial(_ address: TransportAddress, toldAt teller: TransportAddress?) -> Bool { true }
+    public func mayDial(_ address: TransportAddress, introducedBy introducer: TransportAddress?) -> Bool {
+        true
+    }
 }
 
 /// Receives the events of a transport. The session implements it; all calls come on the loop.

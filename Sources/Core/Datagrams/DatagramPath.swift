@@ -8,7 +8,7 @@
 ///
 /// This file is long because the state of a path is private to it. The parts that have state of their own are in other
 /// files.
-package final class DatagramPath {
+package struct DatagramPath: ~Copyable {
     /// Whether messages may be sent on the path.
     private enum Phase: Equatable {
         /// The other side has not said where it is.
@@ -47,45 +47,44 @@ package final class DatagramPath {
     /// Nil if there is no observer, which costs one check per packet.
     package var tap: PacketTap?
 
-    // Touched for every packet, and only on the loop, so access is not checked at run time.
-    @exclusivity(unchecked) package private(set) var statistics = DatagramStatistics()
-    @exclusivity(unchecked) private var phase = Phase.waitingForOffer
+    package private(set) var statistics = DatagramStatistics()
+    private var phase = Phase.waitingForOffer
     /// The change that the session has not taken yet.
-    @exclusivity(unchecked) private var change: Change?
+    private var change: Change?
     /// The newest change, taken or not.
     private var lastChange: Change?
-    @exclusivity(unchecked) private var generator: SeededGenerator
+    private var generator: SeededGenerator
 
     // From the other side's offer.
-    @exclusivity(unchecked) private var theirConnection: UInt64 = 0
-    @exclusivity(unchecked) private var sealing: DatagramCipher?
-    @exclusivity(unchecked) private var opening: DatagramCipher?
-    @exclusivity(unchecked) private var destination = PacketDestination()
+    private var theirConnection: UInt64 = 0
+    private var sealing: DatagramCipher?
+    private var opening: DatagramCipher?
+    private var destination = PacketDestination()
 
     // Sending.
-    @exclusivity(unchecked) private var sent = SentPackets()
-    @exclusivity(unchecked) private var sizes = PacketSizes()
-    @exclusivity(unchecked) private var pace: DatagramPace
-    @exclusivity(unchecked) private var pings = PacketPings()
-    @exclusivity(unchecked) private var lastSentAt: Moment
+    private var sent = SentPackets()
+    private var sizes = PacketSizes()
+    private var pace: DatagramPace
+    private var pings = PacketPings()
+    private var lastSentAt: Moment
     private var nextMessage: UInt32 = 0
     /// The newest messages of keys that wait for room.
-    @exclusivity(unchecked) private var newest = NewestMessages()
+    private var newest = NewestMessages()
 
     // Checking.
     private var token: UInt64 = 0
     private var probesSent = 0
-    @exclusivity(unchecked) private var nextProbeAt = Moment.never
+    private var nextProbeAt = Moment.never
     /// Since when packets that call for a report or an answer have got neither.
-    @exclusivity(unchecked) private var unansweredSince = Moment.never
+    private var unansweredSince = Moment.never
     /// When the program last wanted to send on a path that was blocked.
     private var lastWantedAt = Moment(nanoseconds: .min)
 
     // Receiving.
-    @exclusivity(unchecked) private var replay = ReplayWindow()
-    @exclusivity(unchecked) private var receipts: PacketReceipts
-    @exclusivity(unchecked) private var lastHeardAt: Moment
-    @exclusivity(unchecked) private var lastSequenced = [UInt64](repeating: 0, count: 256)
+    private var replay = ReplayWindow()
+    private var receipts: PacketReceipts
+    private var lastHeardAt: Moment
+    private var lastSequenced = [UInt64](repeating: 0, count: 256)
     private var assembly: FragmentAssembly
 
     private static let firstProbePause = Moment.Span.milliseconds(100)
@@ -119,7 +118,7 @@ package final class DatagramPath {
     /// - Parameters:
     ///   - source: the place of the offer.
     ///   - sealing, opening: the ciphers for packets of this side, and of the other side.
-    package func accept(
+    package mutating func accept(
         _ theirs: DatagramOffer, at source: DatagramSource, sealing: DatagramCipher,
         opening: DatagramCipher, now: Moment
     ) {
@@ -153,22 +152,24 @@ package final class DatagramPath {
     private var hasStranded: Bool { phase != .open && !newest.isEmpty }
 
     /// Takes the messages that the link has to carry.
-    func takeStranded() -> NewestMessages { hasStranded ? newest.takeAll() : NewestMessages() }
+    mutating func takeStranded() -> NewestMessages { hasStranded ? newest.takeAll() : NewestMessages() }
 
     /// Takes the messages that wait for room, before the path is given up.
-    func takeWaiting() -> NewestMessages { newest.takeAll() }
+    mutating func takeWaiting() -> NewestMessages { newest.takeAll() }
 
     /// The number of messages that wait for room.
     var waitingCount: Int { newest.count }
 
     /// Returns the change of the path since the last call; nil if there is none.
-    func takeChange() -> Change? { change.take() }
+    mutating func takeChange() -> Change? { change.take() }
 
     // MARK: Sending
 
     /// Sends a message, or says why not. A message that is longer than a packet travels in parts. The newest message of
     /// a key is sent as soon as the path has room, unless a newer one has come until then.
-    package func send(_ message: UnsafeRawBufferPointer, _ order: DatagramOrder, now: Moment) -> Sending {
+    package mutating func send(_ message: UnsafeRawBufferPointer, _ order: DatagramOrder, now: Moment)
+        -> Sending
+    {
         let hasReplaced = order.mayWait && newest.remove(order)
         let sending = sendNow(message, order, now: now)
         let waits = sending == .tooFast && order.mayWait && newest.add(message, order)
@@ -176,7 +177,9 @@ package final class DatagramPath {
         return waits ? .queued : sending
     }
 
-    private func sendNow(_ message: UnsafeRawBufferPointer, _ order: DatagramOrder, now: Moment) -> Sending {
+    private mutating func sendNow(_ message: UnsafeRawBufferPointer, _ order: DatagramOrder, now: Moment)
+        -> Sending
+    {
         guard phase == .open else {
             if phase == .blocked { resumeChecking(now: now) }
             return .notOpen
@@ -208,7 +211,7 @@ package final class DatagramPath {
 
     private func parts(of count: Int) -> Int { (count + partRoom - 1) / partRoom }
 
-    private func sendInParts(
+    private mutating func sendInParts(
         _ message: UnsafeRawBufferPointer, _ order: DatagramOrder, _ count: Int, now: Moment
     ) {
         precondition(count <= Int(UInt8.max), "a message of \(message.count) bytes is too long for a path")
@@ -229,7 +232,7 @@ package final class DatagramPath {
     }
 
     /// Adds a packet to the output.
-    private func emit(
+    private mutating func emit(
         _ content: DatagramContent, length: Int = 0, to source: DatagramSource? = nil, now: Moment
     ) {
         guard let sealing, let place = source ?? destination.place else { return }
@@ -268,7 +271,7 @@ package final class DatagramPath {
     }
 
     /// Counts a packet of the output that did not leave.
-    package func noteUnsent(_ outcome: DatagramOutcome) {
+    package mutating func noteUnsent(_ outcome: DatagramOutcome) {
         switch outcome {
         case .sent: break
         case .dropped: statistics.droppedByRoom &+= 1
@@ -281,7 +284,7 @@ package final class DatagramPath {
     /// Sends a ping, as soon as the path is open. `takePingResults` returns its result.
     ///
     /// - Parameter waitsIfBlocked: whether it waits for a path that is blocked to open after all.
-    package func send(_ ping: PacketPings.Request, waitsIfBlocked: Bool = false, now: Moment) {
+    package mutating func send(_ ping: PacketPings.Request, waitsIfBlocked: Bool = false, now: Moment) {
         pings.add(ping, token: generator.next(), now: now)
         switch phase {
         case .open: sendPings(now: now)
@@ -292,7 +295,7 @@ package final class DatagramPath {
         }
     }
 
-    private func sendPings(now: Moment) {
+    private mutating func sendPings(now: Moment) {
         for ping in pings.depart(now: now) {
             let length = min(shortPacket + ping.padding, sizes.longest)
             emit(.probe(token: ping.token), length: length, now: now)
@@ -300,10 +303,10 @@ package final class DatagramPath {
     }
 
     /// Returns the results of pings since the last call.
-    package func takePingResults() -> [PacketPings.Result] { pings.takeResults() }
+    package mutating func takePingResults() -> [PacketPings.Result] { pings.takeResults() }
 
     /// Forgets all pings, and returns their requests.
-    func abandonPings() -> [PacketPings.Request] { pings.abandon() }
+    mutating func abandonPings() -> [PacketPings.Request] { pings.abandon() }
 
     /// The number of pings whose result was not taken yet.
     var pingCount: Int { pings.count }
@@ -312,7 +315,7 @@ package final class DatagramPath {
 
     /// Takes a packet. Returns the message that it completes, if it does. Packets that are forged, damaged or repeated
     /// change nothing.
-    package func receive(
+    package mutating func receive(
         _ packet: UnsafeMutableRawBufferPointer, from source: DatagramSource, now: Moment
     ) -> Received? {
         let raw = UnsafeRawBufferPointer(packet)
@@ -353,7 +356,7 @@ package final class DatagramPath {
         }
     }
 
-    private func handle(
+    private mutating func handle(
         _ content: DatagramContent, number: UInt64, from source: DatagramSource, now: Moment
     ) -> Received? {
         switch content {
@@ -374,7 +377,7 @@ package final class DatagramPath {
         return nil
     }
 
-    private func deliver(
+    private mutating func deliver(
         _ bytes: UnsafeRawBufferPointer, _ whole: ByteSlice?, _ order: DatagramOrder, number: UInt64
     ) -> Received? {
         if order != .unordered {
@@ -396,21 +399,21 @@ package final class DatagramPath {
 
     /// Asks for an answer from the place where the other side's packets come from. Its packets were answered first: if
     /// both sides have moved and both only asked, they would go on asking, and neither would get an answer.
-    private func probeCandidate(now: Moment) {
+    private mutating func probeCandidate(now: Moment) {
         guard let probe = destination.takeProbe(byteCount: shortPacket) else { return }
         emit(.probe(token: probe.token), to: probe.place, now: now)
     }
 
     /// Sends to the place that has answered from now on, first a packet long enough for the other side to answer and to
     /// ask in turn.
-    private func noteMove(now: Moment) {
+    private mutating func noteMove(now: Moment) {
         statistics.moves &+= 1
         emit(.probe(token: token), length: sizes.longest, now: now)
     }
 
     // MARK: Checking
 
-    private func check(now: Moment) {
+    private mutating func check(now: Moment) {
         phase = .checking(since: now)
         token = generator.next()
         probesSent = 0
@@ -418,7 +421,7 @@ package final class DatagramPath {
         probe(now: now)
     }
 
-    private func resumeChecking(now: Moment) {
+    private mutating func resumeChecking(now: Moment) {
         if nextProbeAt == .never { nextProbeAt = now }
         lastWantedAt = now
     }
@@ -426,7 +429,7 @@ package final class DatagramPath {
     /// Asks whether packets pass, with a packet of the length that every path must carry. On an open path that has
     /// fallen silent, the first packet has the greatest length in use: if it gets no answer and a shorter one does,
     /// longer ones no longer pass.
-    private func probe(now: Moment) {
+    private mutating func probe(now: Moment) {
         if phase != .open || probesSent > 0 { sizes.shrink() }
         emit(.probe(token: token), length: sizes.longest, now: now)
         let pause = Self.firstProbePause.nanoseconds << min(probesSent, 2)
@@ -434,7 +437,7 @@ package final class DatagramPath {
         nextProbeAt = now + (phase == .blocked ? Self.retryPause : .init(nanoseconds: pause))
     }
 
-    private func answered(_ answer: UInt64, now: Moment) {
+    private mutating func answered(_ answer: UInt64, now: Moment) {
         heard()
         if pings.answered(answer, now: now) { return }
         if destination.noteAnswer(answer) { return noteMove(now: now) }
@@ -450,27 +453,27 @@ package final class DatagramPath {
     }
 
     /// The other side has answered, so packets on an open path arrive.
-    private func heard() {
+    private mutating func heard() {
         unansweredSince = .never
         if phase == .open { nextProbeAt = .never }
     }
 
-    private func note(_ change: Change) {
+    private mutating func note(_ change: Change) {
         self.change = change == lastChange ? nil : change
         lastChange = change
     }
 
-    private func send(_ probe: PacketSizes.Probe, now: Moment) {
+    private mutating func send(_ probe: PacketSizes.Probe, now: Moment) {
         emit(.probe(token: probe.token), length: probe.length, now: now)
     }
 
     // MARK: Reports
 
-    private func sendReport(now: Moment) {
+    private mutating func sendReport(now: Moment) {
         emit(.report(receipts.takeReport(highest: replay.end - 1, now: now)), now: now)
     }
 
-    private func report(_ report: DatagramContent.Report, now: Moment) {
+    private mutating func report(_ report: DatagramContent.Report, now: Moment) {
         guard let account = sent.take(report, now: now) else { return }
         heard()
         statistics.packetsLost = account.allLost
@@ -497,7 +500,7 @@ package final class DatagramPath {
     private func opensAt(_ count: Int) -> Moment { pace.opensAt(cost(of: count, parts(of: max(count, 1)))) }
 
     /// Handles a deadline that has passed.
-    package func timeArrived(now: Moment) {
+    package mutating func timeArrived(now: Moment) {
         if pings.deadline <= now { pings.timeArrived(now: now) }
         if receipts.deadline <= now { sendReport(now: now) }
         if sizes.deadline <= now, let probe = sizes.timeArrived(now: now) { send(probe, now: now) }
@@ -532,7 +535,7 @@ package final class DatagramPath {
         }
     }
 
-    private func block(now: Moment) {
+    private mutating func block(now: Moment) {
         phase = .blocked
         note(.blocked)
         pings.block()

@@ -44,7 +44,7 @@ struct PacketDestination {
         return (candidate.token, candidate.place)
     }
 
-    /// Notes an answer. Returns whether it is that of a new place, where packets go from now on.
+    /// Notes an answer. Returns whether it comes from a new place. Packets go there from now on.
     mutating func noteAnswer(_ token: UInt64) -> Bool {
         guard let candidate, candidate.token == token else { return false }
         place = candidate.place

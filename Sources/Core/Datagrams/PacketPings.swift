@@ -69,7 +69,7 @@ package struct PacketPings {
         return pings
     }
 
-    /// Takes an answer. Returns whether it is that of a ping.
+    /// Takes an answer. Returns whether it answers a ping.
     mutating func answered(_ token: UInt64, now: Moment) -> Bool {
         guard let index = underWay.firstIndex(where: { $0.token == token && $0.hasLeft }) else {
             return false

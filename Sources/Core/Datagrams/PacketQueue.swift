@@ -8,7 +8,7 @@ package final class PacketQueue {
 
     private let memory: UnsafeMutableRawBufferPointer
     // Touched for every packet, and only on the loop, so access is not checked at run time.
-    @exclusivity(unchecked) private var filled = 0
+    private var filled = 0
     @exclusivity(unchecked) private var packets: [Packet] = []
 
     /// - Parameter byteCount: the bytes of packets that may wait.

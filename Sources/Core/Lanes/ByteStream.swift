@@ -131,10 +131,8 @@ extension ByteStream {
 
     /// Runs `work` once on the loop, in a later turn, as soon as there is something to read (with `bytes`) or room to
     /// write (with `room`), or a direction has failed. A failure runs work once, and later only work that asks for its
-    /// direction. Replaces the work of an earlier call.
-    package func notify(
-        bytes: Bool, room: Bool, on loop: any EventLoop, _ work: @escaping @Sendable () -> Void
-    ) {
+    /// direction. Replaces the work of an earlier call. Call this on `loop` only.
+    package func notify(bytes: Bool, room: Bool, on loop: any EventLoop, _ work: @escaping () -> Void) {
         port.notify(bytes: bytes, room: room, on: loop, work)
     }
 

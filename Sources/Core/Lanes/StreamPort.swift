@@ -207,13 +207,13 @@ final class StreamPort: Sendable {
 
     /// Runs `work` once on the loop, in a later turn, as soon as there is something to read (with `bytes`) or room to
     /// write (with `room`), or a direction has failed. A failure for which work was run counts only if the parameters
-    /// name its direction. Replaces the work of an earlier call.
+    /// name its direction. Replaces the work of an earlier call. Call this on `loop` only.
     func notify(
-        bytes: Bool, room isRoomWanted: Bool, on loop: any EventLoop, _ work: @escaping @Sendable () -> Void
+        bytes: Bool, room isRoomWanted: Bool, on loop: any EventLoop, _ work: @escaping () -> Void
     ) {
         state.withLock { [room] state in
             state.loopWaiter = StreamPortState.LoopWaiter(
-                loop: loop, work: work, wantsBytes: bytes, wantsRoom: isRoomWanted)
+                loop: loop, work: loop.bound(work), wantsBytes: bytes, wantsRoom: isRoomWanted)
             let isReady =
                 state.hasUnreportedFailure
                 || bytes && state.isReadable
@@ -396,7 +396,7 @@ final class StreamPort: Sendable {
         }
     }
 
-    /// Takes the reason for which the program reads no more, if the other side has to be told.
+    /// Takes the reason why the program has stopped reading, if the other side still has to get it.
     func takeStop() -> String? {
         state.withLock { state in
             guard case .cancelled(let reason) = state.receiving, !state.isStopTaken else { return nil }

@@ -36,7 +36,7 @@ final class StreamTable {
         var isAnnounced: Bool
         var hasSendingEnded = false
         var hasReceivingEnded = false
-        /// The reason for which the other side reads no more, until it was told that nothing more comes.
+        /// The reason why the other side has stopped reading. Nil again once it was told that nothing more comes.
         var stopped: String?
         /// Whether the stream waits for its turn.
         var waitsForTurn = false
@@ -182,8 +182,8 @@ final class StreamTable {
         turns.append(stream)
     }
 
-    /// The bytes that may be unacknowledged before new frames wait. So a side that acknowledges nothing does not fill
-    /// the other's memory, whatever it makes it answer.
+    /// The bytes that may be unacknowledged before new frames wait. So a peer that acknowledges nothing cannot fill
+    /// this side's memory with answers to itself.
     private static let laneLimit = 4 << 20
 
     /// Whether something can be written to the present link.

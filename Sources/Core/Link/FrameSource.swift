@@ -12,7 +12,7 @@ private enum NoFrames: FrameSource {
 
 extension LinkMachine {
     /// Moves the link's own frames to `queue`.
-    package func gather(into queue: inout ByteQueue, budget: Int) {
+    package mutating func gather(into queue: inout ByteQueue, budget: Int) {
         gather(into: &queue, budget: budget, from: NoFrames?.none)
     }
 }

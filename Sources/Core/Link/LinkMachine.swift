@@ -6,54 +6,52 @@
 /// and uses it on the loop only. It never calls back.
 ///
 /// This file is long because the state of a link is private to it. The parts that need none of it are in other files.
-package final class LinkMachine {
+package struct LinkMachine: ~Copyable {
     package let side: LinkSide
-    // Properties that every message or write uses are not checked for overlapping access at run time: they are accessed
-    // on the loop only, and no access lasts across a call to other code.
-    @exclusivity(unchecked) package private(set) var phase = Phase.preface
-    @exclusivity(unchecked) package private(set) var peerHello: Hello?
+    package private(set) var phase = Phase.preface
+    package private(set) var peerHello: Hello?
     /// The identity that the other side acts for, as it has proven. Nil until its hello has come, and in plaintext.
-    @exclusivity(unchecked) package private(set) var provenIdentity: PeerID?
+    package private(set) var provenIdentity: PeerID?
     /// The version that both sides speak. Nil until the other side's hello has come.
-    @exclusivity(unchecked) package private(set) var version: UInt8?
-    @exclusivity(unchecked) private(set) var peerStanding = Standing()
-    @exclusivity(unchecked) private(set) var end: LinkEnd?
-    @exclusivity(unchecked) var statistics = LinkStatistics()
+    package private(set) var version: UInt8?
+    private(set) var peerStanding = Standing()
+    private(set) var end: LinkEnd?
+    var statistics = LinkStatistics()
 
     private let settings: Settings
     private let expected: PeerID?
     private let ticket: ResumptionTicket?
     private let openedAt: Moment
-    @exclusivity(unchecked) private var prefaceBytes: [UInt8] = []
-    @exclusivity(unchecked) private var channel: (any SecureChannel)?
+    private var prefaceBytes: [UInt8] = []
+    private var channel: (any SecureChannel)?
     /// Whether the channel passes bytes through unchanged, so that messages need not go through it.
-    @exclusivity(unchecked) private var isPlain = false
-    @exclusivity(unchecked) private var decoder: FrameDecoder
-    @exclusivity(unchecked) private var plain = ByteQueue()
-    @exclusivity(unchecked) private(set) var keepAlive: KeepAlive
-    @exclusivity(unchecked) private var reportedEnd = false
+    private var isPlain = false
+    private var decoder: FrameDecoder
+    private var plain = ByteQueue()
+    private(set) var keepAlive: KeepAlive
+    private var reportedEnd = false
     /// The channel's error behind the bytes that the decoder already has. It ends
     /// the link once those bytes are handled.
-    @exclusivity(unchecked) private var channelFailure: NighError.Cause?
+    private var channelFailure: NighError.Cause?
 
     /// Bytes that go to the pipe as they are: the preface and the channel's handshake.
-    @exclusivity(unchecked) private var wire = ByteQueue()
-    @exclusivity(unchecked) var control: ControlWriter
+    private var wire = ByteQueue()
+    var control: ControlWriter
     /// Answers to pings. They are written behind `control`, so that an acknowledgement that leaves at the same time
     /// comes first. So a side that has received the answer knows what has arrived.
-    @exclusivity(unchecked) private var pongs: ControlWriter
-    @exclusivity(unchecked) private var unreliable: ControlWriter
+    private var pongs: ControlWriter
+    private var unreliable: ControlWriter
     /// The pings that have no answer yet, in the order in which they were sent.
-    @exclusivity(unchecked) var pingsSent: [SentPing] = []
-    @exclusivity(unchecked) var nextAutomaticPing = LinkMachine.firstAutomaticPing
+    var pingsSent: [SentPing] = []
+    var nextAutomaticPing = LinkMachine.firstAutomaticPing
     package static let firstAutomaticPing: UInt64 = 1 << 63
 
     /// The events for an observer. Nil if there is no observer, which costs one check per batch of bytes.
-    @exclusivity(unchecked) package private(set) var tap: LinkTap?
+    package private(set) var tap: LinkTap?
 
     /// The time when the other side gets a ticket. A ticket costs an eighth of a handshake,
     /// and no message should wait for that.
-    @exclusivity(unchecked) private var ticketDueAt = Moment.never
+    private var ticketDueAt = Moment.never
     private static let ticketDelay = Moment.Span.milliseconds(100)
     /// The maximum number of control bytes that may wait before the link stops reading. So a flood of pings is answered
     /// only as fast as the pipe takes the answers.
@@ -87,7 +85,7 @@ package final class LinkMachine {
     }
 
     /// Begins to record events in `tap`. Call this before anything has passed.
-    func observe() {
+    mutating func observe() {
         let tap = LinkTap()
         tap.note(.sent(settings.preface))
         self.tap = tap
@@ -96,7 +94,7 @@ package final class LinkMachine {
     // MARK: Receiving
 
     /// Handles bytes from the pipe. Call `next` afterwards, until it returns nil.
-    package func receive(_ bytes: ByteSlice, now: Moment) {
+    package mutating func receive(_ bytes: ByteSlice, now: Moment) {
         guard phase != .closed else { return }
         statistics.bytesReceived &+= bytes.count
         var isWhole = true
@@ -112,10 +110,10 @@ package final class LinkMachine {
         if isIdle { releaseMemoryIfIdle(after: bytes.count) }
     }
 
-    @exclusivity(unchecked) private var isResponsiveAgain = false
-    @exclusivity(unchecked) private var hasUnreportedSecured = false
+    private var isResponsiveAgain = false
+    private var hasUnreportedSecured = false
 
-    private func receivePreface(_ bytes: ByteSlice) {
+    private mutating func receivePreface(_ bytes: ByteSlice) {
         let missing = Preface.byteCount - prefaceBytes.count
         prefaceBytes += bytes[0..<min(missing, bytes.count)].bytes
         guard prefaceBytes.count == Preface.byteCount else { return }
@@ -137,7 +135,7 @@ package final class LinkMachine {
         }
     }
 
-    private func beginSecuring(_ kind: Preface.Security) {
+    private mutating func beginSecuring(_ kind: Preface.Security) {
         let channel = settings.offer.make(kind, side, expected, ticket)
         self.channel = channel
         isPlain = channel is PlaintextChannel
@@ -149,7 +147,7 @@ package final class LinkMachine {
     }
 
     /// Returns whether any bytes came out.
-    private func feed(_ bytes: ByteSlice, through channel: any SecureChannel) -> Bool {
+    private mutating func feed(_ bytes: ByteSlice, through channel: any SecureChannel) -> Bool {
         do throws(NighError) {
             try channel.receive(bytes, plain: &plain, wire: &wire)
         } catch {
@@ -222,14 +220,14 @@ package final class LinkMachine {
     /// Returns the next frame if it is a message that has come whole. Otherwise returns nil; call `next` then. The
     /// bytes are valid until the next call.
     @inline(__always)
-    func nextWholeMessage() -> FrameDecoder.Frame? {
+    mutating func nextWholeMessage() -> FrameDecoder.Frame? {
         guard phase == .open, !isResponsiveAgain else { return nil }
         return decoder.nextWholeMessage()
     }
 
     /// Returns the next step from the received bytes. Nil if more bytes are needed, or if
     /// nothing needs the session's attention.
-    package func next(now: Moment) -> Step? {
+    package mutating func next(now: Moment) -> Step? {
         if isResponsiveAgain {
             isResponsiveAgain = false
             return .responsiveAgain
@@ -256,7 +254,7 @@ package final class LinkMachine {
     }
 
     @inline(__always)
-    private func interpret(_ frame: FrameDecoder.Frame, now: Moment) throws(WireError) -> Step? {
+    private mutating func interpret(_ frame: FrameDecoder.Frame, now: Moment) throws(WireError) -> Step? {
         guard phase == .open else {
             try receiveHello(frame, now: now)
             return phase == .open ? .opened : nil
@@ -272,7 +270,9 @@ package final class LinkMachine {
         }
     }
 
-    private func interpretControl(_ frame: FrameDecoder.Frame, now: Moment) throws(WireError) -> Step? {
+    private mutating func interpretControl(_ frame: FrameDecoder.Frame, now: Moment) throws(WireError)
+        -> Step?
+    {
         switch try FrameContent(type: frame.type, reading: frame.bytes) {
         case .acknowledge(let standing):
             peerStanding = standing
@@ -316,7 +316,7 @@ package final class LinkMachine {
         }
     }
 
-    private func receiveHello(_ frame: FrameDecoder.Frame, now: Moment) throws(WireError) {
+    private mutating func receiveHello(_ frame: FrameDecoder.Frame, now: Moment) throws(WireError) {
         if frame.type == FrameType.close.rawValue {
             return finish(closedByPeer: try LinkClose(reading: frame.bytes))
         }
@@ -359,7 +359,7 @@ package final class LinkMachine {
     }
 
     /// Returns a slice of a step's bytes, or of those of several whole messages, that stays valid after the next call.
-    func retain(_ bytes: UnsafeRawBufferPointer) -> ByteSlice { decoder.retain(bytes) }
+    mutating func retain(_ bytes: UnsafeRawBufferPointer) -> ByteSlice { decoder.retain(bytes) }
 
     /// Whether the pipe should be read. False while too many answers wait to be written.
     package var wantsToRead: Bool { control.byteCount &+ pongs.byteCount <= Self.controlBacklog }
@@ -374,7 +374,7 @@ package final class LinkMachine {
     }
 
     /// Queues an unreliable message for the write of this turn. The caller has checked that the pipe is not backed up.
-    func sendUnreliable(_ bytes: UnsafeRawBufferPointer) {
+    mutating func sendUnreliable(_ bytes: UnsafeRawBufferPointer) {
         guard phase == .open else { return }
         unreliable.write(.unreliable, bytes: bytes)
     }
@@ -383,7 +383,7 @@ package final class LinkMachine {
     /// have at most `room` bytes. If there is any room and no unreliable message is queued yet, the first may be larger
     /// than the room.
     @inline(__always)
-    func send(_ newest: inout NewestMessages, within room: Int) {
+    mutating func send(_ newest: inout NewestMessages, within room: Int) {
         guard !newest.isEmpty else { return }
         // The frames that leave before them take room, too.
         let room = room &- control.byteCount &- pongs.byteCount
@@ -406,7 +406,7 @@ package final class LinkMachine {
     var unreliableByteCount: Int { unreliable.byteCount }
 
     /// Drops queued unreliable messages. Called when the pipe is backed up, because they do not wait for it.
-    func dropUnreliable() {
+    mutating func dropUnreliable() {
         guard unreliable.byteCount > 0 else { return }
         statistics.unreliableDropped &+= unreliable.frameCount
         unreliable.removeAll()
@@ -416,7 +416,9 @@ package final class LinkMachine {
     ///
     /// First come the bytes that keep the link alive, then unreliable messages, then the frames of `source`. Unreliable
     /// messages that find no room are dropped.
-    package func gather<Source: FrameSource>(into queue: inout ByteQueue, budget: Int, from source: Source?) {
+    package mutating func gather<Source: FrameSource>(
+        into queue: inout ByteQueue, budget: Int, from source: Source?
+    ) {
         let before = queue.byteCount
         defer { statistics.bytesSent &+= queue.byteCount &- before }
         queue.append(contentsOf: &wire)
@@ -424,7 +426,11 @@ package final class LinkMachine {
             return gatherPlain(into: &queue, budget: budget, from: source)
         }
         guard let channel, channel.isEstablished, channelFailure == nil else { return }
-        gatherPlain(into: &plain, budget: budget, from: source)
+        // The queue is moved out and back, so that the frames are gathered in it without a copy.
+        var frames = ByteQueue()
+        swap(&frames, &plain)
+        gatherPlain(into: &frames, budget: budget, from: source)
+        swap(&frames, &plain)
         if !plain.isEmpty {
             tap?.note(plain, as: LinkEvent.sent)
             do throws(NighError) {
@@ -439,7 +445,7 @@ package final class LinkMachine {
 
     /// Moves the same bytes in plaintext, before the channel seals them.
     @inline(__always)
-    private func gatherPlain<Source: FrameSource>(
+    private mutating func gatherPlain<Source: FrameSource>(
         into queue: inout ByteQueue, budget: Int, from source: Source?
     ) {
         let end = queue.byteCount &+ budget
@@ -459,13 +465,13 @@ package final class LinkMachine {
 
     /// Whether only keep-alive passes on the link. Then the channel releases, after each use,
     /// the memory that only traffic needs.
-    @exclusivity(unchecked) private var isIdle = false
+    private var isIdle = false
 
     /// More bytes than this at once are not only keep-alive.
     private static let idleTrafficLimit = 256
 
     @inline(never)
-    private func releaseMemoryIfIdle(after byteCount: Int) {
+    private mutating func releaseMemoryIfIdle(after byteCount: Int) {
         if byteCount > Self.idleTrafficLimit { isIdle = false } else { channel?.releaseIdleMemory() }
     }
 
@@ -481,7 +487,7 @@ package final class LinkMachine {
     }
 
     /// Handles a deadline that has passed. Returns true if the peer has just become suspected. Call `next` afterwards.
-    package func timeArrived(now: Moment) -> Bool {
+    package mutating func timeArrived(now: Moment) -> Bool {
         guard deadline <= now else { return false }
         guard phase == .open else {
             finish(.timedOut, code: .tooSlow)
@@ -505,8 +511,9 @@ package final class LinkMachine {
     /// Ends the link from this side. Nothing more is received, and `gather` returns a last frame with the reason.
     ///
     /// - Parameter cause: the cause that this side reports, if the code alone does not tell it.
-    package func close(_ code: LinkClose.Code, _ reason: String = "", because cause: NighError.Cause = .left)
-    {
+    package mutating func close(
+        _ code: LinkClose.Code, _ reason: String = "", because cause: NighError.Cause = .left
+    ) {
         guard phase != .closed else { return }
         queueClose(LinkClose(code, reason))
         phase = .closed
@@ -516,14 +523,14 @@ package final class LinkMachine {
 
     /// Notes that the pipe is gone. The link ends at once: steps that were not taken before are lost,
     /// and `next` does not report the end.
-    package func pipeClosed() {
+    package mutating func pipeClosed() {
         guard phase != .closed else { return }
         phase = .closed
         end = LinkEnd(cause: .linkLost, code: nil, isByPeer: false)
         reportedEnd = true
     }
 
-    private func finish(_ cause: NighError.Cause, code: LinkClose.Code?) {
+    private mutating func finish(_ cause: NighError.Cause, code: LinkClose.Code?) {
         guard phase != .closed else { return }
         if let code {
             if case .protocolViolation(let reason) = cause {
@@ -536,14 +543,14 @@ package final class LinkMachine {
         end = LinkEnd(cause: cause, code: code, isByPeer: false)
     }
 
-    private func finish(closedByPeer close: LinkClose) {
+    private mutating func finish(closedByPeer close: LinkClose) {
         phase = .closed
         end = LinkEnd(cause: close.cause, code: close.code, isByPeer: true, number: close.number)
     }
 
     /// Queues a close frame, if frames can be sent already. The other side can read it then, even if it has not noticed
     /// yet that the channel is established.
-    private func queueClose(_ close: LinkClose) {
+    private mutating func queueClose(_ close: LinkClose) {
         guard phase == .greeting || phase == .open else { return }
         pongs.drain(into: &control)
         control.write(.close, close)

@@ -21,10 +21,11 @@ public protocol EventLoop: SerialExecutor, TaskExecutor {
     func execute(_ work: @escaping @Sendable () -> Void)
 
     /// Runs `work` on the loop at `moment`, never earlier, and in the order of the moments. Call this on the loop only.
+    /// So the work may refer to objects that belong to the loop and are not `Sendable`.
     ///
     /// Do not rely on the work to run: it is dropped if the loop stops first.
     @discardableResult
-    func schedule(at moment: Moment, _ work: @escaping @Sendable () -> Void) -> LoopTimer
+    func schedule(at moment: Moment, _ work: @escaping () -> Void) -> LoopTimer
 
     /// Cancels scheduled work. Does nothing if the work has already run. Call this on the loop only.
     func cancel(_ timer: LoopTimer)
@@ -42,6 +43,27 @@ public struct LoopTimer: Hashable, Sendable {
 }
 
 extension EventLoop {
+    /// Runs `work` in a later turn, like `execute`. Call this on the loop only. So the work may refer to objects that
+    /// belong to the loop and are not `Sendable`.
+    public func later(_ work: @escaping () -> Void) {
+        assert(isCurrent, "EventLoop.later must be called on the loop")
+        execute(bound(work))
+    }
+
+    /// Returns `work` for code of other threads, which may pass it to `execute` and nothing else. Debug builds check
+    /// that.
+    package func bound(_ work: @escaping () -> Void) -> @Sendable () -> Void {
+        let bound = unsafeBitCast(BoundWork(run: work), to: SendableWork.self).run
+        #if DEBUG
+            return {
+                assert(self.isCurrent, "work of a loop was run off the loop")
+                bound()
+            }
+        #else
+            return bound
+        #endif
+    }
+
     /// Runs a job of Swift concurrency on the loop, like any other work.
     public func enqueue(_ job: consuming ExecutorJob) {
         let job = UnownedJob(job)
@@ -55,4 +77,14 @@ extension EventLoop {
     public func checkIsolated() {
         precondition(isCurrent, "called from outside the event loop that this code is confined to")
     }
+}
+
+/// A closure that belongs to a loop, and the same memory as other threads may have it: only the compiler tells closures
+/// that are `Sendable` from others. In a struct, because a bare closure would be wrapped, and allocated, for each cast.
+private struct BoundWork {
+    let run: () -> Void
+}
+
+private struct SendableWork: Sendable {
+    let run: @Sendable () -> Void
 }

@@ -25,14 +25,14 @@ package struct LoopClock: Clock {
 
     /// Waits until the deadline. Fails if the task is cancelled, or if the loop ends before.
     package func sleep(until deadline: Instant, tolerance: Duration?) async throws {
-        let sleeper = Sleeper()
+        let sleeper = LoopBound(Sleeper(), on: loop)
         let hasPassed = await withTaskCancellationHandler {
             await PendingAnswer.wait(otherwise: false) { answer in
-                loop.execute { [loop] in sleeper.begin(answer, until: deadline.moment, on: loop) }
-                if Task.isCancelled { loop.execute { [loop] in sleeper.end(on: loop) } }
+                sleeper.execute { [loop] in $0.begin(answer, until: deadline.moment, on: loop) }
+                if Task.isCancelled { sleeper.execute { [loop] in $0.end(on: loop) } }
             }
         } onCancel: {
-            loop.execute { [loop] in sleeper.end(on: loop) }
+            sleeper.execute { [loop] in $0.end(on: loop) }
         }
         if !hasPassed { throw CancellationError() }
     }
@@ -40,9 +40,9 @@ package struct LoopClock: Clock {
 
 /// A task that waits for a moment.
 ///
-/// `@unchecked Sendable`: used on the loop only. The loop's timer keeps the answer, so a task does not wait for a loop
+/// Loop only. The loop's timer keeps the answer, so a task does not wait for a loop
 /// that has ended.
-private final class Sleeper: @unchecked Sendable {
+private final class Sleeper {
     private weak var answer: PendingAnswer<Bool>?
     private var timer: LoopTimer?
 

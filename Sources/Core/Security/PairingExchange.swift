@@ -37,8 +37,8 @@ package struct PairingExchange {
     package enum Violation: Error, Hashable {
         /// A message that is not allowed in this phase.
         case outOfOrder(message: String, phase: String)
-        /// The asking side revealed another nonce than the one it had committed to, as an attacker
-        /// does who wants to choose the digits.
+        /// The asking side revealed another nonce than the one it had committed to. An attacker that wants to choose
+        /// the digits would do that.
         case brokenCommitment
 
         package var message: String {

@@ -18,16 +18,15 @@ struct ResumptionTicket: Sendable {
     /// Returns the `SSL_SESSION`, which the caller then owns. Nil after the first call.
     func take() -> OpaquePointer? { session.take() }
 
-    /// Owns the `SSL_SESSION`. An unused one is freed, and its secret overwritten, with the last copy of the ticket.
-    /// `@unchecked Sendable`: only code that holds the lock accesses the pointer, and it is handed out once.
-    private final class Owned: @unchecked Sendable {
-        private let lock = Lock()
-        private var pointer: OpaquePointer?
+    /// Owns the `SSL_SESSION`, and hands it out once. An unused one is freed, and its secret overwritten, with the last
+    /// copy of the ticket.
+    private final class Owned: Sendable {
+        private let pointer: Guarded<OpaquePointer?>
 
-        init(_ pointer: OpaquePointer) { self.pointer = pointer }
+        init(_ pointer: OpaquePointer) { self.pointer = Guarded(pointer) }
 
-        deinit { SSL_SESSION_free(pointer) }
+        deinit { SSL_SESSION_free(take()) }
 
-        func take() -> OpaquePointer? { lock.withLock { pointer.take() } }
+        func take() -> OpaquePointer? { pointer.withLock { $0.take() } }
     }
 }

@@ -6,9 +6,6 @@ import Glibc
 ///
 /// libssl has an unmanaged pointer to it (in its `BIO` and its `SSL`). That is safe because the channel that owns it
 /// frees the `SSL` first, and because callbacks run only inside calls of the channel.
-///
-/// Properties that each record uses are not checked for overlapping access at run time: they are accessed on the loop
-/// only, and no access lasts across a call into libssl.
 final class TLSBIO {
     private let context: TLSContext
     let expected: PeerID?
@@ -17,17 +14,34 @@ final class TLSBIO {
     /// The newest ticket, an `SSL_SESSION`.
     private var ticket: OpaquePointer?
 
-    /// Received bytes that libssl has not read yet. Valid only during one call.
-    @exclusivity(unchecked) private var input = UnsafeRawBufferPointer(start: nil, count: 0)
-    /// How many more bytes libssl may read before the other side must have proven who it is.
-    @exclusivity(unchecked) private(set) var handshakeAllowance = TLSContext.handshakeLimit
-    @exclusivity(unchecked) var isHandshaking = true
+    private struct Input {
+        /// Received bytes that libssl has not read yet. Valid only during one call.
+        var bytes = UnsafeRawBufferPointer(start: nil, count: 0)
+        /// How many more bytes libssl may read before the other side must have proven who it is.
+        var handshakeAllowance = TLSContext.handshakeLimit
+        var isHandshaking = true
+    }
 
-    /// The chunk to which libssl's bytes go in this call. The bytes from `outputStart` on are this channel's.
-    @exclusivity(unchecked) private var output: Chunk?
-    @exclusivity(unchecked) private var outputStart = 0
-    /// Output in chunks that are already full. It is handed out before the rest.
-    @exclusivity(unchecked) private var fullOutput = ByteQueue()
+    private struct Output {
+        /// The chunk to which libssl's bytes go in this call. The bytes from `start` on are this channel's.
+        var chunk: Chunk?
+        var start = 0
+        /// Output in chunks that are already full. It is handed out before the rest.
+        var full = ByteQueue()
+    }
+
+    // Each record uses these, so overlapping access is not checked at run time: they are accessed on the loop only, and
+    // no access lasts across a call into libssl.
+    @exclusivity(unchecked) private var input = Input()
+    @exclusivity(unchecked) private var output = Output()
+
+    /// How many more bytes libssl may read before the other side must have proven who it is.
+    var handshakeAllowance: Int { input.handshakeAllowance }
+
+    var isHandshaking: Bool {
+        get { input.isHandshaking }
+        set { input.isHandshaking = newValue }
+    }
 
     init(_ context: TLSContext, expected: PeerID?) {
         self.context = context
@@ -54,11 +68,7 @@ final class TLSBIO {
     }
 
     /// The methods of the `BIO`s: created once per process, and never changed or freed.
-    private struct Methods: @unchecked Sendable {
-        let pointer: OpaquePointer?
-    }
-
-    private static let methods: Methods = {
+    private nonisolated(unsafe) static let methods: OpaquePointer? = {
         let kind = BIO_get_new_index() | BIO_TYPE_SOURCE_SINK
         let pointer = BIO_meth_new(kind, "nigh")
         BIO_meth_set_read_ex(pointer) { bio, bytes, count, taken in
@@ -78,14 +88,14 @@ final class TLSBIO {
         }
         // Flushing is the only command with a meaning here, and needs no work.
         BIO_meth_set_ctrl(pointer) { _, command, _, _ in command == BIO_CTRL_FLUSH ? 1 : 0 }
-        return Methods(pointer: pointer)
+        return pointer
     }()
 
     /// Creates an `SSL` over this `BIO`. The caller owns it, and frees it before this object is freed.
     func makeSSL() -> OpaquePointer? {
         guard let ssl = SSL_new(context.pointer) else { return nil }
         let own = Unmanaged.passUnretained(self).toOpaque()
-        guard let bio = BIO_new(Self.methods.pointer), SSL_set_ex_data(ssl, 0, own) == 1 else {
+        guard let bio = BIO_new(Self.methods), SSL_set_ex_data(ssl, 0, own) == 1 else {
             SSL_free(ssl)
             return nil
         }
@@ -96,14 +106,14 @@ final class TLSBIO {
     }
 
     private func readInput(into bytes: UnsafeMutableRawPointer, count: Int) -> Int {
-        var taken = min(count, input.count)
-        if isHandshaking {
-            taken = min(taken, handshakeAllowance)
-            handshakeAllowance &-= taken
+        var taken = min(count, input.bytes.count)
+        if input.isHandshaking {
+            taken = min(taken, input.handshakeAllowance)
+            input.handshakeAllowance &-= taken
         }
-        guard taken > 0, let source = input.baseAddress else { return 0 }
+        guard taken > 0, let source = input.bytes.baseAddress else { return 0 }
         bytes.copyMemory(from: source, byteCount: taken)
-        input = UnsafeRawBufferPointer(start: source + taken, count: input.count &- taken)
+        input.bytes = UnsafeRawBufferPointer(start: source + taken, count: input.bytes.count &- taken)
         return taken
     }
 
@@ -118,13 +128,13 @@ final class TLSBIO {
     }
 
     private func outputChunk() -> Chunk {
-        if let chunk = output {
+        if let chunk = output.chunk {
             if chunk.room > 0 { return chunk }
-            fullOutput.append(chunk.slice(from: outputStart))
+            output.full.append(chunk.slice(from: output.start))
         }
         let chunk = context.withMemory { $0.wire.chunkWithRoom() }
-        output = chunk
-        outputStart = chunk.filled
+        output.chunk = chunk
+        output.start = chunk.filled
         return chunk
     }
 
@@ -171,21 +181,21 @@ final class TLSBIO {
         throws(Failure)
     {
         try bytes.withUnsafeBytes { bytes throws(Failure) in
-            input = bytes
-            defer { input = UnsafeRawBufferPointer(start: nil, count: 0) }
+            input.bytes = bytes
+            defer { input.bytes = UnsafeRawBufferPointer(start: nil, count: 0) }
             try body()
         }
     }
 
     /// Whether libssl has read all provided bytes.
-    var isInputTaken: Bool { input.isEmpty }
+    var isInputTaken: Bool { input.bytes.isEmpty }
 
     /// Appends the bytes that libssl has written since the last call to `wire`.
     @inline(__always)
     func takeOutput(into wire: inout ByteQueue) {
-        if !fullOutput.isEmpty { wire.append(contentsOf: &fullOutput) }
-        guard let chunk = output.take() else { return }
-        wire.append(chunk.slice(from: outputStart))
+        if !output.full.isEmpty { wire.append(contentsOf: &output.full) }
+        guard let chunk = output.chunk.take() else { return }
+        wire.append(chunk.slice(from: output.start))
     }
 
     /// Returns the newest ticket, which the caller then owns.

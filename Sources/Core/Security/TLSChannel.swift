@@ -4,23 +4,29 @@ import COpenSSL
 ///
 /// The link machine owns it and calls it on the session's loop. After the first records it does not allocate; libssl
 /// allocates and frees two small blocks for each record in each direction.
-///
-/// Properties that each record uses are not checked for overlapping access at run time: they are accessed on the loop
-/// only, and no callback of libssl reaches them.
 package final class TLSChannel: SecureChannel {
     private let context: TLSContext
     private let bio: TLSBIO
     private let ssl: OpaquePointer
-    @exclusivity(unchecked) package private(set) var isEstablished = false
     package private(set) var provenPeer: PeerID?
     private(set) var wasResumed = false
-    /// The error after which the channel cannot be used any more.
-    @exclusivity(unchecked) private var failure: NighError?
-    /// Whether this side has ended its direction. In TLS, each direction ends by itself.
-    @exclusivity(unchecked) private var hasEnded = false
-    @exclusivity(unchecked) private var peerHasEnded = false
-    @exclusivity(unchecked) private var isActive = false
-    @exclusivity(unchecked) private var recordsSealed = 0
+
+    private struct State {
+        var isEstablished = false
+        /// The error after which the channel cannot be used any more.
+        var failure: NighError?
+        /// Whether this side has ended its direction. In TLS, each direction ends by itself.
+        var hasEnded = false
+        var peerHasEnded = false
+        var isActive = false
+        var recordsSealed = 0
+    }
+
+    /// Each record uses it, so overlapping access is not checked at run time: it is accessed on the loop only, and no
+    /// callback of libssl reaches it.
+    @exclusivity(unchecked) private var state = State()
+
+    package var isEstablished: Bool { state.isEstablished }
 
     /// Creates a channel that has not begun. Ignores a ticket from another peer than `expected`.
     init(_ context: TLSContext, side: LinkSide, expected: PeerID?, ticket: ResumptionTicket?) {
@@ -59,14 +65,14 @@ package final class TLSChannel: SecureChannel {
 
     package func receive(_ bytes: ByteSlice, plain: inout ByteQueue, wire: inout ByteQueue) throws(NighError)
     {
-        if let failure { throw failure }
+        if let failure = state.failure { throw failure }
         // Nothing counts after the other side has announced the end of its data (RFC 8446, 6.1).
-        guard !peerHasEnded else { return }
+        guard !state.peerHasEnded else { return }
         becomeActive()
         defer { bio.takeOutput(into: &wire) }
         try bio.provideInput(bytes) { () throws(NighError) in
-            if !isEstablished { try continueHandshake() }
-            if isEstablished { try decrypt(into: &plain) }
+            if !state.isEstablished { try continueHandshake() }
+            if state.isEstablished { try decrypt(into: &plain) }
         }
     }
 
@@ -93,7 +99,7 @@ package final class TLSChannel: SecureChannel {
         guard TLSBIO.hasOurProtocol(ssl) else { throw fail(.insecure(.noCommonProtocol)) }
         provenPeer = peer
         wasResumed = SSL_session_reused(ssl) == 1
-        isEstablished = true
+        state.isEstablished = true
         // Otherwise libssl asks for the header of each record first, and then for its rest.
         SSL_set_read_ahead(ssl, 1)
     }
@@ -108,7 +114,7 @@ package final class TLSChannel: SecureChannel {
             guard result == 1 else {
                 switch SSL_get_error(ssl, result) {
                 case SSL_ERROR_WANT_READ: return
-                case SSL_ERROR_ZERO_RETURN: return peerHasEnded = true
+                case SSL_ERROR_ZERO_RETURN: return state.peerHasEnded = true
                 default: throw failed(after: result)
                 }
             }
@@ -122,8 +128,8 @@ package final class TLSChannel: SecureChannel {
     private static let minimumInPlace = TLSContext.recordSize * 3 / 4
 
     package func seal(_ plain: inout ByteQueue, into wire: inout ByteQueue) throws(NighError) {
-        if let failure { throw failure }
-        guard isEstablished, !hasEnded else { throw NighError(.sending, .closed) }
+        if let failure = state.failure { throw failure }
+        guard state.isEstablished, !state.hasEnded else { throw NighError(.sending, .closed) }
         becomeActive()
         Self.clearErrors()
         defer { bio.takeOutput(into: &wire) }
@@ -150,9 +156,9 @@ package final class TLSChannel: SecureChannel {
     }
 
     private func seal(_ bytes: UnsafeRawBufferPointer) throws(NighError) {
-        recordsSealed &+= (bytes.count &+ TLSContext.recordSize &- 1) / TLSContext.recordSize
-        if recordsSealed >= context.recordsPerKey {
-            recordsSealed = 0
+        state.recordsSealed &+= (bytes.count &+ TLSContext.recordSize &- 1) / TLSContext.recordSize
+        if state.recordsSealed >= context.recordsPerKey {
+            state.recordsSealed = 0
             SSL_key_update(ssl, SSL_KEY_UPDATE_NOT_REQUESTED)
         }
         var count = 0
@@ -161,15 +167,15 @@ package final class TLSChannel: SecureChannel {
     }
 
     package func end(wire: inout ByteQueue) {
-        guard isEstablished, failure == nil, !hasEnded else { return }
-        hasEnded = true
+        guard state.isEstablished, state.failure == nil, !state.hasEnded else { return }
+        state.hasEnded = true
         SSL_shutdown(ssl)
         ERR_clear_error()
         bio.takeOutput(into: &wire)
     }
 
     func keyingMaterial(label: String, context: [UInt8], count: Int) -> SecretBytes? {
-        guard isEstablished, count > 0 else { return nil }
+        guard state.isEstablished, count > 0 else { return nil }
         let secret = SecretBytes(count: count)
         let done = secret.withBytes { bytes in
             SSL_export_keying_material(
@@ -188,7 +194,7 @@ package final class TLSChannel: SecureChannel {
     }
 
     package func sendTicket(wire: inout ByteQueue) {
-        guard isEstablished, failure == nil, !hasEnded else { return }
+        guard state.isEstablished, state.failure == nil, !state.hasEnded else { return }
         becomeActive()
         Self.clearErrors()
         defer { bio.takeOutput(into: &wire) }
@@ -215,14 +221,14 @@ package final class TLSChannel: SecureChannel {
 
     @inline(__always)
     private func becomeActive() {
-        guard !isActive else { return }
-        isActive = true
+        guard !state.isActive else { return }
+        state.isActive = true
         context.channelBecameActive(self)
     }
 
     private func becomeIdle() {
-        guard isActive else { return }
-        isActive = false
+        guard state.isActive else { return }
+        state.isActive = false
         context.channelBecameIdle(self)
     }
 
@@ -237,8 +243,8 @@ package final class TLSChannel: SecureChannel {
 
     private func fail(_ cause: NighError.Cause) -> NighError {
         let advice: String? = if case .insecure(let fault) = cause { fault.advice } else { nil }
-        let error = NighError(isEstablished ? .receiving : .securing, cause, advice: advice)
-        failure = error
+        let error = NighError(state.isEstablished ? .receiving : .securing, cause, advice: advice)
+        state.failure = error
         return error
     }
 

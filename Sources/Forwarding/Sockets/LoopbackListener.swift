@@ -4,8 +4,8 @@ import NighUV
 
 /// Accepts connections of programs of this device, at a port of 127.0.0.1.
 ///
-/// `@unchecked Sendable`: used on its loop only.
-package final class LoopbackListener: @unchecked Sendable {
+/// Loop only.
+package final class LoopbackListener {
     private static let backlog: Int32 = 128
 
     private var listener: SocketListener?

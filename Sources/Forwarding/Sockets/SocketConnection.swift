@@ -7,8 +7,8 @@ import NighUV
 /// Unlike a `SocketPipe`, which carries a link, it can end one direction and go on with the other, and it can be reset.
 /// It owns the descriptor, and stays alive until the connection is over.
 ///
-/// `@unchecked Sendable`: used on its loop only.
-package final class SocketConnection: LocalConnection, @unchecked Sendable {
+/// Loop only.
+package final class SocketConnection: LocalConnection {
     private enum Writing {
         case open
         /// The waiting bytes are still to be sent, then the end.
@@ -72,7 +72,7 @@ package final class SocketConnection: LocalConnection, @unchecked Sendable {
         guard writing == .open, !isOver else { return }
         writing = .finishing
         // In a later turn, because the handler is never called from inside a call.
-        if stream.waiting.isEmpty { loop.execute { self.finishIfSent() } }
+        if stream.waiting.isEmpty { loop.later { self.finishIfSent() } }
     }
 
     package func pauseReading() {
@@ -151,7 +151,7 @@ package final class SocketConnection: LocalConnection, @unchecked Sendable {
     private func closeIfDone() { if hasEnded, writing == .over { close(with: nil) } }
 
     private func failLater(_ number: Int32) {
-        loop.execute { self.close(with: SocketFault(number)) }
+        loop.later { self.close(with: SocketFault(number)) }
     }
 
     private func close(with fault: SocketFault?) {

@@ -14,10 +14,10 @@ final class CBOREncoder: CBORPathNode, Encoder, SingleValueEncodingContainer {
     private let firstKey: Int
     @exclusivity(unchecked) private var content = Content.nothing
     /// The number of values in an array.
-    @exclusivity(unchecked) private(set) fileprivate var count = 0
+    private(set) fileprivate var count = 0
     /// Has a bit for each key, which other keys may share.
-    @exclusivity(unchecked) private var keyMask: UInt64 = 0
-    @exclusivity(unchecked) private var mayRepeatKeys = false
+    private var keyMask: UInt64 = 0
+    private var mayRepeatKeys = false
     @exclusivity(unchecked) private var children: [(offset: Int, encoder: CBOREncoder)] = []
 
     private static let mostCompared = 16

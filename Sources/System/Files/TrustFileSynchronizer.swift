@@ -9,8 +9,8 @@ import NighCore
 /// would cost each session a descriptor, and each event loop a way to wait for it. Besides, the folder with the file
 /// may not exist yet, and a network file system does not report the writes of another host.
 ///
-/// `@unchecked Sendable`: touched on the session's loop only.
-final class TrustFileSynchronizer: TrustSynchronizer, @unchecked Sendable {
+/// Loop only.
+final class TrustFileSynchronizer: TrustSynchronizer {
     /// The pause between two checks of the file.
     static let checkInterval = Moment.Span.milliseconds(400)
     /// How long a changed file must stay as it is before it is read.
@@ -73,7 +73,8 @@ final class TrustFileSynchronizer: TrustSynchronizer, @unchecked Sendable {
         isBusy = true
         let (saves, checks, earlier) = (mustSave, mustCheck, unsettled)
         (mustSave, mustCheck) = (false, false)
-        queue.async { [store, storage, loop] in
+        let synchronizer = LoopBound(self, on: loop)
+        queue.async { [store, storage] in
             let saveFailure = saves ? Self.failure { () throws(NighError) in try storage.save(store) } : nil
             var unsettled: ProtectedFile.Stamp?
             let checkFailure =
@@ -81,12 +82,12 @@ final class TrustFileSynchronizer: TrustSynchronizer, @unchecked Sendable {
                 ? Self.failure { () throws(NighError) in
                     unsettled = try storage.reload(store, ifStampIs: earlier)
                 } : nil
-            loop.execute { [unsettled] in
-                if let saveFailure { self.failed(saveFailure) }
-                if checks { self.fileChecked(unsettled, checkFailure) }
-                self.isBusy = false
-                self.startNextOperation()
-                if !self.isBusy { self.becameIdle() }
+            synchronizer.execute { [unsettled] synchronizer in
+                if let saveFailure { synchronizer.failed(saveFailure) }
+                if checks { synchronizer.fileChecked(unsettled, checkFailure) }
+                synchronizer.isBusy = false
+                synchronizer.startNextOperation()
+                if !synchronizer.isBusy { synchronizer.becameIdle() }
             }
         }
     }

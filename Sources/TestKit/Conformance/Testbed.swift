@@ -192,14 +192,16 @@ final class Testbed: @unchecked Sendable {
         switch rig.time {
         case .virtual(let loop): try loop.run(for: rig.quietTime)
         case .real:
-            let gate = Gate()
+            let passed = Guarded(0)
             let quietTime = Moment.Span(rig.quietTime)
             for loop in loops {
                 loop.execute { [monitor] in
-                    loop.schedule(at: loop.now + quietTime) { monitor.change { gate.count += 1 } }
+                    loop.schedule(at: loop.now + quietTime) {
+                        monitor.change { passed.withLock { $0 += 1 } }
+                    }
                 }
             }
-            guard monitor.wait(within: rig.timeout, until: { gate.count == loops.count }) else {
+            guard monitor.wait(within: rig.timeout, until: { passed.withLock { $0 } == loops.count }) else {
                 throw Failure(message: "a loop is stuck")
             }
         }
@@ -210,13 +212,13 @@ final class Testbed: @unchecked Sendable {
         -> Result
     {
         if loop.isCurrent { return body() }
-        let box = Box<Result>()
+        let returned = Guarded<Result?>(nil)
         loop.execute { [monitor] in
             let result = body()
-            monitor.change { box.value = result }
+            monitor.change { returned.withLock { $0 = result } }
         }
-        _ = monitor.wait(within: rig.timeout) { box.value != nil }
-        guard let result = monitor.read({ box.value }) else {
+        _ = monitor.wait(within: rig.timeout) { returned.withLock { $0 != nil } }
+        guard let result = returned.withLock({ $0 }) else {
             throw Failure(message: "a call blocks the loop")
         }
         return result
@@ -247,12 +249,4 @@ final class Testbed: @unchecked Sendable {
         }
     }
 
-    /// Guarded by the monitor.
-    private final class Box<Value>: @unchecked Sendable {
-        var value: Value?
-    }
-
-    private final class Gate: @unchecked Sendable {
-        var count = 0
-    }
 }

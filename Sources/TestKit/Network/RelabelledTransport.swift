@@ -18,8 +18,8 @@ package final class RelabelledTransport: Transport, TransportEventHandler, @unch
     package var finds = true
     /// Returns the places behind an address. A dial of the address goes to the first place.
     package var placesBehind: (TransportAddress) -> [TransportAddress] = { [$0] }
-    /// Returns whether to dial the first address. A peer at the second one has named it.
-    package var mayDialTold: (TransportAddress, TransportAddress?) -> Bool = { _, _ in true }
+    /// Returns whether to dial the first address, which a peer at the second one has given.
+    package var mayDialIntroduced: (TransportAddress, TransportAddress?) -> Bool = { _, _ in true }
     /// Wraps each opened pipe.
     private let wrap: (any Pipe) -> any Pipe
 
@@ -74,8 +74,8 @@ package final class RelabelledTransport: Transport, TransportEventHandler, @unch
         found: @escaping @Sendable (Result<[TransportAddress], NighError>) -> Void
     ) { found(.success(placesBehind(address))) }
 
-    package func mayDial(_ address: TransportAddress, toldAt teller: TransportAddress?) -> Bool {
-        mayDialTold(address, teller)
+    package func mayDial(_ address: TransportAddress, introducedBy introducer: TransportAddress?) -> Bool {
+        mayDialIntroduced(address, introducer)
     }
 
     package func shutdown() {

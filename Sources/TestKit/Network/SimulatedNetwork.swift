@@ -11,8 +11,8 @@ import NighMemory
 ///     puma.faults.cut()
 ///     try network.run(for: .seconds(5))
 ///
-/// The network checks its sessions meanwhile. A run throws ``BrokenRule`` if one of them reported what must not happen,
-/// such as a change of state that is not allowed, or if its state is inconsistent.
+/// The network checks its sessions meanwhile. A run throws ``BrokenRule`` if one of them reports an event that must not
+/// happen, such as a change of state that is not allowed, or if its state is inconsistent.
 ///
 /// `@unchecked Sendable`: confined to the thread that runs the loop.
 public final class SimulatedNetwork: @unchecked Sendable {

@@ -35,7 +35,7 @@ package final class RecordedTransport: Sendable {
 
     /// Calls the transport on its loop.
     @discardableResult
-    package func call<Result: Sendable>(_ body: @escaping @Sendable (any Transport) -> Result) -> Result {
+    package func call<Result>(_ body: @escaping (any Transport) -> Result) -> Result {
         loop.call { [transport] in body(transport) }
     }
 

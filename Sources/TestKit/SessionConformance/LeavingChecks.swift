@@ -160,7 +160,7 @@ extension SessionConformance {
 }
 
 /// Records how many messages of a transfer have not arrived at a given moment.
-private final class Missing: @unchecked Sendable {
+private final class Missing {
     // Written on one loop, and read when that is known to be over.
     private let transfer: MessageTransfer
     private(set) var noted: Int?

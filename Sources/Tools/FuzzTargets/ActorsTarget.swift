@@ -8,7 +8,7 @@ import Synchronization
 
 /// A program with actors, and a peer that calls, lists, streams and answers what it likes, over memory in virtual time.
 ///
-/// The numbers of actors are random. So an input in which one occurs differs a little the next time.
+/// The numbers of actors are random. So a run of an input that uses one differs a little from the next run.
 ///
 /// `@unchecked Sendable`: everything happens on one virtual loop.
 final class ActorsTarget: @unchecked Sendable {
@@ -71,7 +71,7 @@ final class ActorsTarget: @unchecked Sendable {
 
     // MARK: Material
 
-    /// Records what a program says that calls all methods.
+    /// Records the messages of a program that calls all methods.
     private static func recordMaterial() throws -> Material {
         let pair = try VirtualPair(configure: { $0.security = .none }) { Calls() }
         let recorder = CallRecorder()
@@ -147,7 +147,7 @@ final class ActorsTarget: @unchecked Sendable {
         lines[actor] = line
     }
 
-    /// The name of a method, of another type, or what is like one.
+    /// The name of a method, or of a method of another type, or text that is similar to one.
     private func method(_ index: Int) -> String {
         let method = material.methods[index]
         let signature = method.split(separator: " ").last ?? ""
@@ -197,7 +197,7 @@ final class ActorsTarget: @unchecked Sendable {
         _ = try? stream.tryWrite(record.frame)
     }
 
-    /// Sends a record that does not follow from the others, or no record.
+    /// Sends a record out of turn, or bytes that are no record.
     private func sendRecord() {
         guard let line = line(to: input.pick(["@desk", "@porter"])) else { return }
         let number = line.lastNumber
@@ -248,7 +248,7 @@ final class ActorsTarget: @unchecked Sendable {
         try expect(running <= Calls.mostRunningOfPeer, "\(running) calls run")
     }
 
-    /// Makes a call of which nothing is wrong.
+    /// Makes a valid call, which must be answered.
     private func checkThatItAnswers() throws {
         let outcome = Mutex<CallOutcome?>(nil)
         start { target in
@@ -263,7 +263,7 @@ final class ActorsTarget: @unchecked Sendable {
         }
     }
 
-    /// Closes both sessions, after which nothing may be left.
+    /// Closes both sessions. Nothing may be left afterwards.
     private func end() throws {
         (lines, streams) = ([:], [])
         try pair.run(.seconds(70))

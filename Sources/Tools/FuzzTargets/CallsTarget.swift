@@ -1,8 +1,8 @@
 import NighCalls
 import NighCore
 
-/// The two sides of the calls on one stream. What one says reaches the other changed, twice, cut anywhere, or not at
-/// all, and somebody adds what neither has said.
+/// The two sides of the calls on one stream. A record of one side reaches the other changed, twice, cut anywhere, or
+/// not at all, and an attacker adds records that neither side has sent.
 struct CallsTarget {
     /// The bytes that one side has written and the other has not read, and the beginning of a record.
     private struct Wire {
@@ -169,7 +169,7 @@ struct CallsTarget {
         }
     }
 
-    /// Keeps in mind what the answering side has been told.
+    /// Notes a record that the answering side has received.
     private mutating func note(_ record: CallRecord, _ count: Int) {
         switch record {
         case .request(let number, let timeout, _, _), .numbered(let number, let timeout, _, _):
@@ -194,7 +194,7 @@ struct CallsTarget {
         }
     }
 
-    /// Takes what is on a wire, or some of it, in pieces.
+    /// Takes the bytes on a wire, or some of them, in pieces.
     private mutating func read<Outcome>(
         _ wire: WritableKeyPath<Self, Wire>, _ input: inout Input,
         handle: (inout Self, CallRecord, Int) throws(WireError) -> Outcome,
@@ -231,7 +231,7 @@ struct CallsTarget {
 
     private var differing: CallRecord?
 
-    /// Whether a record that is written again has the same fields and as long a content.
+    /// Whether a record that is written again has the same fields, and content of the same length.
     private static func isSame(_ record: CallRecord, as message: ByteSlice) -> Bool {
         // The words of a refusal are changed, so that they can be shown.
         if case .answer(_, .refused) = record { return true }

@@ -38,7 +38,7 @@ struct Letter: Codable, Sendable {
     var sender: NighActors.ActorSystem.ActorID
 }
 
-/// How often methods have run that nobody may call.
+/// Counts how often a method has run that nobody may call.
 final class ForbiddenCalls: Sendable {
     private let counter = Mutex(0)
 

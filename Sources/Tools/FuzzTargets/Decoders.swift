@@ -70,7 +70,7 @@ enum Decoders {
         try expect(try again.append(ByteSlice(answer.bytes))?.answer == answer, "\(answer) differs")
     }
 
-    /// Messages of a channel, which are the same however they come in pieces.
+    /// Messages of a channel. They are the same, however their bytes are cut into pieces.
     static func channels(_ input: inout Input) throws {
         let limit = input.pick([0, 64, 5_000])
         var cut = input
@@ -94,7 +94,7 @@ enum Decoders {
             }
         }
         try expect((wasAccepted == nil) == isRefused, "refused: \(!isRefused), expected \(isRefused)")
-        // A message is a slice of what has come, or a copy. Neither may change when more comes.
+        // A message is a slice of the received bytes, or a copy. Neither may change when more bytes come.
         try expect(messages.map(\.bytes) == expected, "\(messages.count) messages of \(expected.count)")
     }
 
@@ -171,7 +171,7 @@ enum Decoders {
             ]
             var found = false
             for type in types where try read(type, &reader) { found = true }
-            // A value that is none of these has all the others behind it.
+            // If the next value is of none of these types, all values behind it stay unread.
             guard found else { break }
         }
     }

@@ -20,7 +20,7 @@ enum DirectoryTarget {
     }
 }
 
-/// A discovery backend with a small network of its own, and a watch of what the directory reports.
+/// A discovery backend with a small network of its own. It also checks the reports of the directory.
 ///
 /// `@unchecked Sendable`: confined to the thread that runs the loop.
 private final class RecordNetwork: DiscoveryBackend, @unchecked Sendable {
@@ -147,7 +147,7 @@ private final class RecordNetwork: DiscoveryBackend, @unchecked Sendable {
     }
 
     private func browse(_ type: DomainName) {
-        // As the directory is to be called: what was found before counts as lost, without a report.
+        // The directory has to be called like this. Services that were found before count as lost, without a report.
         stop()
         self.type = type
         directory.browse(type)
@@ -169,7 +169,7 @@ private final class RecordNetwork: DiscoveryBackend, @unchecked Sendable {
         RecordChange.Origin(interface: input.pick(Self.interfaces), version: Int32(input.number(below: 2)))
     }
 
-    /// Says a record that answers some question, or the removal of one.
+    /// Announces a record that answers some question, or the removal of one.
     private func sayAny(_ input: inout Input) {
         let instance = instance(&input)
         let host = input.pick(Self.hosts)
@@ -245,8 +245,8 @@ private final class RecordNetwork: DiscoveryBackend, @unchecked Sendable {
 
     private func checkAtRest() throws {
         guard let type else { return }
-        // A record that had no room is not found later. So services may be missing if a question has had too many
-        // records, or above the limit.
+        // A record for which there was no room is not found later. So services may be missing if a question has had too
+        // many records, or if there are more services than the limit.
         let instances = instances(of: type)
         guard !isCrowded, instances.count <= instanceLimit else {
             let most = instanceLimit * Self.interfaces.count

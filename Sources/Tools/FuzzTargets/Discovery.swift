@@ -77,7 +77,7 @@ enum Discovery {
         }
     }
 
-    /// Reads answers as other programs write them, with names abbreviated that have come before.
+    /// Reads answers as other programs write them: a name that came before may be abbreviated.
     private static func writtenMessage(_ input: inout Input) throws {
         var body: [UInt8] = []
         var places: [(name: DomainName, place: Int)] = []
@@ -133,7 +133,7 @@ enum Discovery {
         var search = ServiceSearch(for: "greet")
         var question = search.begin()
         func two(_ number: Int) -> [UInt8] { [UInt8(number >> 8 & 0xFF), UInt8(number & 0xFF)] }
-        // More questions than bytes that may come: a search that still goes on then never ends.
+        // This is more questions than an answer may have bytes. A search that still goes on then would never end.
         for _ in 0...ServiceSearch.answerLimit {
             try expect(question.count > 5, "a question of \(question.count) bytes")
             let piece = Array(rest.prefix(part))

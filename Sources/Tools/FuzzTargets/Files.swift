@@ -2,8 +2,8 @@ import NighCore
 import NighFiles
 import NighTestKit
 
-/// A transfer of files between two sides, or between one side and an attacker: what one says reaches the other changed,
-/// twice, in another order, cut anywhere, or not at all.
+/// A transfer of files between two sides, or between one side and an attacker. The bytes of one reach the other
+/// changed, twice, in another order, cut anywhere, or not at all.
 enum Files {
     /// Records that come out of turn.
     private static let records: [FileRecord] = {
@@ -102,7 +102,7 @@ enum Files {
         }
     }
 
-    /// Checks that a file that has a name is whole, and has the hash that was stated for it, whatever has come.
+    /// Checks that each file with a name is whole and has its stated hash, regardless of the bytes that came.
     private static func check(_ incoming: IncomingFiles, _ disk: MemoryDisk, _ keptBefore: Set<String>) throws
     {
         for (item, outcome) in zip(incoming.items, incoming.outcomes) {
@@ -110,7 +110,7 @@ enum Files {
             let content = disk.files[path]
             let isRight = content.map { $0.withUnsafeBytes { SHA256.hash($0) } == hash } ?? false
             try expect(isRight, "\(item.path) was kept and is not there, or with another hash")
-            // A sender may say of a file that was kept before that it is the same, whatever size it offers.
+            // For a file that was kept before, a sender may claim that its own is equal, whatever size it offers.
             let isWhole = item.size == nil || content?.count == item.size || keptBefore.contains(item.path)
             try expect(isWhole, "\(item.path) was kept with \(content?.count ?? 0) bytes")
         }

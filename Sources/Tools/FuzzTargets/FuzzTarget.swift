@@ -1,4 +1,4 @@
-/// A part of Nigh that takes bytes from strangers, or what was made of such bytes.
+/// A part of Nigh that takes bytes from strangers, or values that were made from such bytes.
 package enum FuzzTarget: String, CaseIterable, Sendable {
     case actors, addresses, advertisements, calls, cbor, channels, codes, decoder, directory, dns, files,
         forwarding

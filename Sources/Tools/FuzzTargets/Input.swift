@@ -2,7 +2,7 @@ import NighCore
 
 /// The bytes of a fuzzer's input, read from front to back as decisions and content. Behind its end, everything is zero.
 ///
-/// Bytes that decide little are few: so a small change of the input is mostly a small change of what happens.
+/// A decision takes few bytes. So a small change of the input mostly changes the run only a little.
 package struct Input {
     private let all: [UInt8]
     private var position = 0
@@ -29,7 +29,7 @@ package struct Input {
         return limit <= 256 ? Int(byte()) % limit : Int(number(UInt16.self)) % limit
     }
 
-    /// True for a 0: so an input that has ended does what is usual.
+    /// True for a 0. So the usual happens once the input has ended.
     mutating func isUsual(oneIn count: Int = 2) -> Bool { number(below: count) == 0 }
 
     mutating func pick<Elements: RandomAccessCollection>(_ elements: Elements) -> Elements.Element {
@@ -62,7 +62,7 @@ package struct Input {
         }
     }
 
-    /// Changes `bytes` in one way, of which a 0 is none.
+    /// Changes `bytes` in one way. A 0 changes nothing.
     mutating func edit(_ bytes: inout [UInt8]) {
         let place = number(below: bytes.count + 1)
         switch number(below: 7) {
@@ -96,14 +96,14 @@ func expect(_ holds: Bool, _ message: @autoclosure () -> String) throws {
     if !holds { throw Finding(description: message()) }
 }
 
-/// Runs what may refuse `bytes`. Returns nil if it did, which must have a reason.
+/// Returns the result of `body`, or nil if it refuses `bytes`. It must give a reason.
 func accepted<Result>(
     _ bytes: [UInt8], _ body: (UnsafeRawBufferPointer) throws(WireError) -> Result
 ) throws -> Result? {
     try accepted { () throws(WireError) in try ByteSlice(bytes).withUnsafeBytes(body) }
 }
 
-/// Runs what may refuse its input. Returns nil if it did, which must have a reason.
+/// Returns the result of `body`, or nil if it refuses its input. It must give a reason.
 func accepted<Result>(_ body: () throws(WireError) -> Result) throws -> Result? {
     do throws(WireError) {
         return try body()

@@ -94,19 +94,19 @@ enum Links {
     private static let timings = LinkTimings(
         handshake: .seconds(10), pingAfter: .seconds(5), loseAfter: .seconds(15))
 
-    /// A link to a genuine one, between which frames are changed, left out, repeated and made up. It may be that of a
-    /// guest, which opens for one peer only.
+    /// A link to a genuine one. The frames between the two are changed, left out, repeated and made up. The link may be
+    /// that of a guest, which opens for one peer only.
     static func link(_ input: inout Input) throws {
         var now = Moment(nanoseconds: 0)
         let isGuest = !input.isUsual()
         let side: LinkSide = isGuest || input.isUsual() ? .accepting : .dialling
         let expected = isGuest ? Decoders.identities[1 + input.number(below: 2)].peerID : nil
         let own = hello(Decoders.identities[0], acceptsMore: input.isUsual())
-        let link = LinkMachine(side: side, hello: own, timings: timings, expected: expected, now: now)
-        let other = LinkMachine(
+        var watch = LinkWatch(
+            LinkMachine(side: side, hello: own, timings: timings, expected: expected, now: now))
+        var other = LinkMachine(
             side: side == .dialling ? .accepting : .dialling,
             hello: hello(Decoders.identities[1], acceptsMore: true), timings: timings, now: now)
-        var watch = LinkWatch(link)
         var router = FrameRouter()
         var edits = 0
         while !input.isAtEnd {
@@ -118,7 +118,7 @@ enum Links {
                 let frames =
                     router.frames(in: queue.bytes, changing: &edits, &input) + [FrameRouter.madeUp(&input)]
                 for slice in input.slices(of: frames.flatMap(\.self)) {
-                    link.receive(slice, now: now)
+                    watch.link.receive(slice, now: now)
                     try watch.step(now: now, fed: slice.count)
                 }
             case 3:
@@ -128,20 +128,20 @@ enum Links {
                 now = now + .milliseconds(Int64(input.number(below: 20_000)))
                 try watch.pass(to: now)
                 _ = other.timeArrived(now: now)
-            case 5: link.ping(token: UInt64(input.number(below: 9)), payload: [1], now: now)
+            case 5: watch.link.ping(token: UInt64(input.number(below: 9)), payload: [1], now: now)
             case 6: other.ping(token: UInt64(input.number(below: 9)), payload: [2], now: now)
-            default: if input.isUsual() { other.close(.left) } else { link.pipeClosed() }
+            default: if input.isUsual() { other.close(.left) } else { watch.link.pipeClosed() }
             }
         }
         if let expected, watch.isOpen {
-            try expect(link.peerHello?.peer == expected, "a link opens for another guest")
+            try expect(watch.link.peerHello?.peer == expected, "a link opens for another guest")
         }
         // Without input, every link must end.
         for _ in 0..<3 {
             now = now + .seconds(20)
             try watch.pass(to: now)
         }
-        try expect(link.phase == .closed, "the link is \(link.phase) after a minute of silence")
+        try expect(watch.link.phase == .closed, "the link is \(watch.link.phase) after a minute of silence")
     }
 
     // MARK: Records of links
@@ -209,7 +209,7 @@ struct FrameRouter {
     /// The last frames, which may be sent again.
     private var seen: [[UInt8]] = []
 
-    /// The frames that have become whole, of which the input may change the next `edits`.
+    /// Returns the frames that are whole now. The input may change the next `edits` of them.
     mutating func frames(in bytes: [UInt8], changing edits: inout Int, _ input: inout Input) -> [[UInt8]] {
         waiting += bytes
         var frames: [[UInt8]] = []
@@ -253,15 +253,15 @@ struct FrameRouter {
 }
 
 /// Uses a link machine as its owner does, and checks that it keeps its promises.
-struct LinkWatch {
-    private let link: LinkMachine
+struct LinkWatch: ~Copyable {
+    var link: LinkMachine
     private var isOver = false
     private(set) var isOpen = false
     private var written: [UInt8] = []
 
-    init(_ link: LinkMachine) { self.link = link }
+    init(_ link: consuming LinkMachine) { self.link = link }
 
-    /// Takes all steps that came of `fed` bytes.
+    /// Takes all steps that result from `fed` bytes.
     mutating func step(now: Moment, fed: Int) throws {
         var steps = 0
         while let step = link.next(now: now) {

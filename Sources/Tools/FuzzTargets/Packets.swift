@@ -1,12 +1,12 @@
 import NighCore
 
-/// A datagram path that has an honest other end, between them a network that does with packets what it likes: drops,
-/// repeats, delays and changes them, makes up others, and lets them come from anywhere. If only a checksum protects the
-/// packets, those that are made up are genuine as far as anybody can tell; if they are sealed, none is.
+/// A datagram path, its honest other end, and a hostile network between them. The network drops, repeats, delays and
+/// changes packets, makes up others, and delivers them from any address. If only a checksum protects the packets,
+/// nobody can tell made-up packets from genuine ones. If they are sealed, no made-up packet is genuine.
 ///
 /// Nothing may come twice. With sealing, nothing may come that the other end did not send, and the path must work once
 /// the network behaves. Memory is bounded. An address that has not answered gets no more bytes than came from it.
-struct HostileNetwork {
+struct HostileNetwork: ~Copyable {
     private static let longestMessage = 8_192
     private static let protections: [DatagramProtection] = [.checksum, .aes128, .aes256, .chaCha20]
     private static let home = [DatagramSource(1), DatagramSource(2)]
@@ -25,7 +25,7 @@ struct HostileNetwork {
     }
 
     private let protection: DatagramProtection
-    private let ends: [DatagramPath]
+    private var ends: InlineArray<2, DatagramPath>
     private let plaintexts = [Plaintexts(), Plaintexts()]
     private var now = Moment(nanoseconds: 0)
     /// Where the packets of the second end come from, if the network behaves.
@@ -53,15 +53,15 @@ struct HostileNetwork {
 
     private init(_ protection: DatagramProtection) {
         self.protection = protection
-        ends = [1_472, 1_200].enumerated().map { index, longest in
+        ends = InlineArray { index in
             let offer = DatagramOffer(
-                connection: UInt64(77 + index), longestPacket: longest, place: [UInt8(index)])
+                connection: UInt64(77 + index), longestPacket: [1_472, 1_200][index], place: [UInt8(index)])
             return DatagramPath(
                 offer: offer, longestMessage: Self.longestMessage,
                 generator: SeededGenerator(seed: UInt64(index)), now: Moment(nanoseconds: 0))
         }
-        for (path, plaintexts) in zip(ends, plaintexts) {
-            path.tap = PacketTap(
+        for (own, plaintexts) in plaintexts.enumerated() {
+            ends[own].tap = PacketTap(
                 received: { plaintexts.received.append(Array($0)) },
                 sent: { plaintexts.sent.append(Array($0)) })
         }
@@ -100,12 +100,12 @@ struct HostileNetwork {
             try collect()
         }
         guard protection != .checksum else { return }
-        // Whatever has happened, the path works once the network does, and all that comes is what was sent.
+        // Regardless of all before, the path works once the network does, and delivers only messages that were sent.
         try pass(to: now + .seconds(16))
         for round in 0..<8 {
             for own in 0..<2 { send(40, from: own, &input) }
             try behave(for: .milliseconds(600))
-            try expect(round <= 5 || ends.allSatisfy(\.isOpen), "the path does not open again")
+            try expect(round <= 5 || ends[0].isOpen && ends[1].isOpen, "the path does not open again")
         }
         let before = delivered
         send(40, from: 1, &input)
@@ -113,7 +113,7 @@ struct HostileNetwork {
         try expect(delivered > before, "nothing is delivered at the end")
     }
 
-    /// Sends a message that no other is equal to.
+    /// Sends a message that differs from all others.
     private mutating func send(_ count: Int, from own: Int, _ input: inout Input) {
         let number = nextMessage
         nextMessage += 1
@@ -123,7 +123,7 @@ struct HostileNetwork {
         _ = bytes.withUnsafeBytes { ends[own].send($0, order, now: now) }
     }
 
-    /// Lets a packet come that was sent once, from any address.
+    /// Delivers one of the packets that were sent, again or for the first time, from any address.
     private mutating func deliverAny(_ input: inout Input) throws {
         let own = 1 - input.number(below: 2)
         guard !sent[own].isEmpty else { return }
@@ -132,8 +132,8 @@ struct HostileNetwork {
         try deliver(packet.bytes, to: 1 - own, from: source, isGenuine: true)
     }
 
-    /// Gives the first end a packet that its other end did not make: with a content of the input, of the other end, or
-    /// that answers a probe, and with any number; or a packet of the other end that was changed.
+    /// Gives the first end a packet that its other end did not make. It is a changed packet of the other end, or it has
+    /// any number, and its content comes from the input or from the other end, or answers a probe.
     private mutating func attack(_ input: inout Input) throws {
         let source = input.pick(Self.sources)
         let original = sent[1].last?.bytes
@@ -157,7 +157,7 @@ struct HostileNetwork {
         try deliver(packet, to: 0, from: source, isGenuine: protection == .checksum)
     }
 
-    /// Gives the first end parts of many messages of which nothing more comes.
+    /// Gives the first end parts of many messages. The rest of these messages never comes.
     private mutating func beginMessages(_ input: inout Input) throws {
         let first = highest.map { $0 &+ 1 } ?? 0
         for offset in 0..<UInt64(input.number(below: 24)) {
@@ -182,7 +182,7 @@ struct HostileNetwork {
         return packet
     }
 
-    /// Changes a packet that only a checksum protects, whose checksum is mostly right again.
+    /// Changes a packet that only a checksum protects. Mostly the checksum is right again afterwards.
     static func edited(_ packet: UnsafeRawBufferPointer, _ input: inout Input) -> [UInt8] {
         guard input.isUsual(oneIn: 4) else { return input.edited(Array(packet)) }
         let tagCount = DatagramCipher(.checksum, secret: nil, isSealing: false).tagByteCount
@@ -272,15 +272,17 @@ struct HostileNetwork {
     }
 
     private mutating func takeTurns() throws {
-        for path in ends where path.deadline <= now { path.timeArrived(now: now) }
+        for own in 0..<2 where ends[own].deadline <= now { ends[own].timeArrived(now: now) }
         try collect()
     }
+
+    private var deadline: Moment { min(ends[0].deadline, ends[1].deadline) }
 
     /// Lets time pass, and drops whatever is sent.
     private mutating func pass(to end: Moment) throws {
         var turns = 0
-        while let next = ends.map(\.deadline).min(), next <= end {
-            now = max(now, next)
+        while deadline <= end {
+            now = max(now, deadline)
             try takeTurns()
             turns += 1
             try expect(turns <= 20_000, "a deadline that does not pass")
@@ -308,8 +310,8 @@ struct HostileNetwork {
                 for own in 0..<2 { done[own] = min(done[own], sent[own].count) }
             }
             guard done == sent.map(\.count) else { continue }
-            guard let next = ends.map(\.deadline).min(), next <= end else { break }
-            now = max(now, next)
+            guard deadline <= end else { break }
+            now = max(now, deadline)
             try takeTurns()
             for own in 0..<2 { done[own] = min(done[own], sent[own].count) }
         }
@@ -317,9 +319,9 @@ struct HostileNetwork {
     }
 }
 
-/// Two ends of a stream over packets, and a channel that loses and repeats packets, or changes them. As long as it
-/// changes none, each end reads the beginning of what the other has written; whatever it does, no end holds more than
-/// its window, and no packet is longer than agreed.
+/// Two ends of a stream over packets, and a channel that loses, repeats and changes packets. As long as it changes
+/// none, each end reads the beginning of what the other has written. In all cases no end holds more than its window,
+/// and no packet is longer than agreed.
 enum SequencedTarget {
     static func run(_ input: inout Input) throws {
         let sizes = SequencedStream.Sizes(

@@ -11,8 +11,8 @@ enum Security {
     // Made once, since each takes a signature.
     private static let contexts = Result { try Decoders.identities.prefix(2).map { try TLSContext($0) } }
 
-    /// Two TLS channels, between which bytes are changed, cut and repeated. What happens follows from the input. The
-    /// keys do not, since libssl draws them.
+    /// Two TLS channels. The bytes between them are changed, cut and repeated. The input decides everything except the
+    /// keys, which libssl draws.
     static func tls(_ input: inout Input) throws {
         let contexts = try contexts.get()
         let channels = [TLSChannel(contexts[0], side: .dialling), TLSChannel(contexts[1], side: .accepting)]
@@ -222,8 +222,8 @@ enum Security {
         return CodeExchange(role: role, key: key, own: peers[own], other: peers[other], material: material)
     }
 
-    /// Passes the messages of both sides through `change`, until both have ended. Returns what was said, and whether
-    /// any side takes the other for one that knows the code.
+    /// Passes the messages of both sides through `change`, until both have ended. Returns the messages, and whether any
+    /// side takes the other for one that knows the code.
     private static func play(
         _ sides: [CodeExchange], _ change: (CodeMessage) -> CodeMessage
     ) throws -> (messages: [CodeMessage], isProven: Bool) {
@@ -247,7 +247,7 @@ enum Security {
 
     // MARK: Guests
 
-    /// Guests that try to enter a book with changed keys and tokens, of which two are invitations.
+    /// Guests that try to enter a book with changed keys and tokens. Two of the tokens are invitations.
     static func guests(_ input: inout Input) throws {
         let tokens = (0..<3).map { [UInt8](repeating: UInt8($0), count: 16) }
         var book = GuestBook()

@@ -51,7 +51,7 @@ enum SessionTarget {
         case 7: for _ in 0..<4 { members[own].act(.invite, other) }
         default: members[own].act(attacker.input.pick(SessionMember.Action.allCases), other)
         }
-        // Without a delay, what several do crosses on its way.
+        // Without a delay, actions of several members cross on their way.
         if attacker.input.isUsual() { try loop.run(for: .milliseconds(1)) }
     }
 
@@ -83,7 +83,7 @@ private final class SessionMember: @unchecked Sendable {
 
     let session: Session
     let faults: FaultControl
-    /// The most bytes that one reading of a stream has got, before the writer could write on.
+    /// The most bytes that were read from a stream at once, before its writer could write more.
     private(set) var mostReadAtOnce = 0
     private let name: String
     private let loop: VirtualEventLoop
@@ -261,12 +261,12 @@ private final class SessionMember: @unchecked Sendable {
     }
 }
 
-/// Somebody on all links, who does what the input says.
+/// An attacker on all links, which does what the input says.
 ///
 /// `@unchecked Sendable`: confined to the thread that runs the loop.
 private final class Attacker: @unchecked Sendable {
     var input: Input
-    /// The number of frames and packets, from the next on, of which the input may change each.
+    /// The number of frames and packets, counted from the next one, that the input may change.
     var edits = 0 { didSet { if edits > 0 { isClean = false } } }
     private(set) var isClean = true
 

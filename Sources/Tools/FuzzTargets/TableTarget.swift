@@ -243,7 +243,7 @@ struct TableTarget {
         try expect(claim == truth, "a move was played that claimed \(String(describing: claim))")
     }
 
-    /// Checks that a message that can be read is written as it was, and read again as the same message.
+    /// Checks that a readable message has the same bytes when it is written again, and that they mean the same message.
     private static func checkMessage(_ bytes: [UInt8]) throws {
         guard let message = try? TableMessage(bytes) else { return }
         try expect(

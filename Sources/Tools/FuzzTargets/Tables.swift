@@ -50,16 +50,16 @@ enum GroupsTarget {
     }
 }
 
-/// A session of a mesh whose peers say about each other whatever they like.
+/// A session of a mesh. Its peers may claim anything about each other.
 struct IntroductionsTarget {
     /// The most invitations that a mesh has open at once, as docs/reference/LIMITS.md says.
     private static let mostInvitations = 8
     private static let nonce: UInt64 = 7
-    /// By PeerID, the greatest first, which asks for the others without waiting for them.
+    /// Sorted by PeerID, the greatest first. The greatest one asks for the others and does not wait for them.
     private static let identities = (1...14).map { Identity.ephemeral(seed: $0) }.sorted {
         $0.peerID > $1.peerID
     }
-    /// The session that is tested has conversations with some of the peers. The others are only spoken of.
+    /// The session under test has conversations with some of the peers. It only gets reports of the others.
     private static let own = identities[0]
     private static let peers = identities[1...3].map(\.peerID)
     private static let others = identities[4...].map(\.peerID)
@@ -132,7 +132,7 @@ struct IntroductionsTarget {
     private var now = Moment(nanoseconds: 0)
     /// The invitations that are not answered.
     private var invited: Set<PeerID> = []
-    /// The questions that the session has asked, and those whom it has asked.
+    /// The questions that the session has asked, and the peers that it has asked.
     private var questions: [(of: PeerID, about: PeerID)] = []
     /// Whether peers take nothing, when there is no room for them.
     private var isOneWay = false
@@ -143,7 +143,7 @@ struct IntroductionsTarget {
         for peer in peers {
             target.table.connected(peer, nonce: nonce, now: target.now)
             guard input.isUsual() else { continue }
-            // That it is there, and whom it knows.
+            // The peer reports itself, and the peers that it knows.
             for message in (messages[peer] ?? []).prefix(2) { try target.receive(message, peer) }
             try target.work(hasRoom: true)
         }
@@ -193,7 +193,7 @@ struct IntroductionsTarget {
         table.connected(peer, nonce: Self.nonce, now: now)
     }
 
-    /// Ends one of the invitations, or one that there is not.
+    /// Ends one of the invitations, or one that does not exist.
     private mutating func endInvitation(_ input: inout Input) {
         let peer =
             input.isUsual(oneIn: 4) ? input.pick(invited.sorted() + Self.peers) : input.pick(Self.others)
@@ -219,7 +219,7 @@ struct IntroductionsTarget {
         try expect(table.connectedPeers.contains(introducer.peerID), "a token of a stranger is accepted")
     }
 
-    /// Does what is due, until nothing is.
+    /// Carries out the work that is due, until there is none.
     private mutating func work(hasRoom: Bool) throws {
         var turns = 0
         repeat {

@@ -66,7 +66,7 @@ enum Texts {
         }
     }
 
-    /// However requests are cut they are the same, and none means anything else to a reader that looks for lines alone.
+    /// Requests are the same however they are cut. A reader that looks for lines alone finds the same requests.
     static func http(_ input: inout Input) throws {
         var cut = Input(input.bytes(2))
         // The reader bounds the bytes that come at once, so a longer input would be refused in one piece only.

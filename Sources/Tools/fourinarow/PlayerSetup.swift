@@ -34,8 +34,8 @@ struct PlayerSetup {
         /// The codes for guests, if the player lets them in.
         var codes = GuestCodes()
 
-        /// Returns the news with the time for which the session really waits for a person whose link broke. Some
-        /// transports have a longer one of their own.
+        /// Returns the news with the actual time that the session waits for a person whose link broke. Some transports
+        /// have a longer one.
         func completed(_ news: LobbyNews) -> LobbyNews {
             guard case .linkLost(let person, let usual) = news,
                 let transport = transports.first(where: { $0.scheme == person.transport })

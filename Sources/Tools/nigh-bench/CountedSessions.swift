@@ -144,7 +144,7 @@ final class CountedTarget: @unchecked Sendable {
 /// `@unchecked Sendable`: confined to the answerers' loop.
 final class BurstArrivals: @unchecked Sendable {
     private let burst: Int
-    @exclusivity(unchecked) private var arrived = 0
+    private var arrived = 0
 
     init(of burst: Int) { self.burst = burst }
 

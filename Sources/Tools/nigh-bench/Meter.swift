@@ -46,16 +46,16 @@ final class Meter: @unchecked Sendable {
 
     // Confined to one loop, and touched for each message. Anywhere else, the check for overlapping access is worth its
     // cost; here it would be part of the measurement.
-    @exclusivity(unchecked) private(set) var isDone = false
-    @exclusivity(unchecked) private var received = 0
-    @exclusivity(unchecked) private var nextStep: Int
+    private(set) var isDone = false
+    private var received = 0
+    private var nextStep: Int
     private var startedAt: Int64?
     private var processorAtStart: Int64 = 0
     private var allocationsAtStart: UInt64 = 0
     private var receivedAtStart = 0
     @exclusivity(unchecked) private var samples: [UInt32] = []
-    @exclusivity(unchecked) private var sampleCount = 0
-    @exclusivity(unchecked) private var sentAt: Int64 = 0
+    private var sampleCount = 0
+    private var sentAt: Int64 = 0
 
     init(step: Int, warmUp: Int, until: Until, timesRoundTrips: Bool = false) {
         self.step = step

@@ -10,8 +10,8 @@ final class OperationCounter: @unchecked Sendable {
     private let warmUp: Int
     private let operations: Int
     private let (results, result) = AsyncThrowingStream.makeStream(of: UInt64.self)
-    @exclusivity(unchecked) private var ended = 0
-    @exclusivity(unchecked) private var endedAtAnswerer = 0
+    private var ended = 0
+    private var endedAtAnswerer = 0
     private var allocationsAtStart: UInt64 = 0
 
     init(warmUp: Int, operations: Int) {

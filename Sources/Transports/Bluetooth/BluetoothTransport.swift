@@ -280,7 +280,7 @@ extension BluetoothTransport: Transport {
         searchCount += 1
         running.search.begin(service)
         guard !options.knownAddresses.isEmpty else { return }
-        running.loop.execute { [weak self] in self?.reportKnownAddresses() }
+        running.loop.later { [weak self] in self?.reportKnownAddresses() }
     }
 
     public func stopBrowsing() {

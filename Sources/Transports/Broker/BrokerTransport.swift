@@ -222,7 +222,7 @@ package final class BrokerTransport: @unchecked Sendable {
     }
 
     private func later(_ work: @escaping @Sendable (BrokerTransport, Running) -> Void) {
-        running?.loop.execute { [weak self] in
+        running?.loop.later { [weak self] in
             guard let self, let running else { return }
             work(self, running)
         }

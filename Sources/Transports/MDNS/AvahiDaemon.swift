@@ -8,8 +8,8 @@ import NighUV
 /// on a thread of its own (`AvahiDaemonThread`), and this object stands for it on the loop: calls and events cross
 /// between the two. If a call is not answered in time, the daemon counts as down.
 ///
-/// `@unchecked Sendable`: confined to the loop.
-final class AvahiDaemon: DiscoveryBackend, @unchecked Sendable {
+/// Loop only.
+final class AvahiDaemon: DiscoveryBackend {
     /// How long a call may take before the daemon counts as hung.
     static let answerTimeout = Moment.Span.seconds(2)
     /// The pause before another attempt to start the thread.
@@ -45,8 +45,9 @@ final class AvahiDaemon: DiscoveryBackend, @unchecked Sendable {
 
     private func open() {
         do throws(NighError) {
+            let daemon = LoopBound(self, on: loop)
             thread = try AvahiDaemonThread(interface: interface) { event in
-                self.loop.execute { self.handle(event) }
+                daemon.execute { $0.handle(event) }
             }
             send { $0.connect() }
         } catch {

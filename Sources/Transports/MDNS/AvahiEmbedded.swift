@@ -9,8 +9,8 @@ import NighUV
 /// It never blocks, and runs on the loop of its owner. Its host has a random name, because a second stack on one host
 /// must not publish under the name of the first.
 ///
-/// `@unchecked Sendable`: confined to the loop.
-final class AvahiEmbedded: DiscoveryBackend, @unchecked Sendable {
+/// Loop only.
+final class AvahiEmbedded: DiscoveryBackend {
     /// The pause before another attempt to make the stack.
     static let retry = Moment.Span.seconds(5)
     /// The descriptors that a stack may open: four UDP sockets, one for netlink, and some that are closed again.
@@ -111,7 +111,7 @@ final class AvahiEmbedded: DiscoveryBackend, @unchecked Sendable {
             { _, state, data in
                 guard state == AVAHI_SERVER_FAILURE, let data else { return }
                 let embedded = Unmanaged<AvahiEmbedded>.fromOpaque(data).takeUnretainedValue()
-                embedded.loop.execute { embedded.serverFailed() }
+                embedded.loop.later { embedded.serverFailed() }
             }, Unmanaged.passUnretained(self).toOpaque(), &code)
         guard server != nil else { return fail(error(code, .starting)) }
         problem = nil
@@ -275,7 +275,7 @@ final class AvahiEmbedded: DiscoveryBackend, @unchecked Sendable {
             events?.publicationSucceeded(self)
         case AVAHI_ENTRY_GROUP_COLLISION:
             // Avahi is still going through the group.
-            loop.execute { [number = groupNumber] in
+            loop.later { [number = groupNumber] in
                 guard number == self.groupNumber, self.group != nil else { return }
                 self.withdraw()
                 self.events?.publicationCollided(self)

@@ -9,8 +9,8 @@ import NighUV
 /// the watches of one descriptor share it. Avahi's timeouts are times of the wall clock; they are converted to a delay
 /// from now.
 ///
-/// `@unchecked Sendable`: confined to the loop, like everything that Avahi gets here.
-final class AvahiPolling: @unchecked Sendable {
+/// Loop only, like everything that Avahi gets here.
+final class AvahiPolling {
     /// The poll functions for Avahi's libraries. They are valid as long as this object lives, which must be longer than
     /// anything made with it.
     let api = UnsafeMutablePointer<AvahiPoll>.allocate(capacity: 1)
@@ -156,8 +156,8 @@ final class AvahiPolling: @unchecked Sendable {
         }
     }
 
-    /// The object behind an `AvahiTimeout`. `@unchecked Sendable`: confined to the loop.
-    fileprivate final class Timeout: @unchecked Sendable {
+    /// The object behind an `AvahiTimeout`. Loop only.
+    fileprivate final class Timeout {
         private let loop: UVEventLoop
         private let callback: AvahiTimeoutCallback
         private let userdata: UnsafeMutableRawPointer?

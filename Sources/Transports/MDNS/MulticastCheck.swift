@@ -28,8 +28,8 @@ protocol MulticastChecking: AnyObject {
 ///
 /// The message is a question about a host that does not exist, so that nobody answers it.
 ///
-/// `@unchecked Sendable`: confined to the loop.
-final class MulticastCheck: MulticastChecking, @unchecked Sendable {
+/// Loop only.
+final class MulticastCheck: MulticastChecking {
     /// When the message is sent, counted from the start, until it has come back everywhere.
     static let attempts: [Moment.Span] = [
         .zero, .milliseconds(250), .milliseconds(700), .milliseconds(1_500),
@@ -123,7 +123,7 @@ final class MulticastCheck: MulticastChecking, @unchecked Sendable {
             return
         }
         // In a later turn, because the socket is being read now.
-        loop.execute { if self.received.count == self.sockets.count { self.conclude() } }
+        loop.later { if self.received.count == self.sockets.count { self.conclude() } }
     }
 
     private func conclude() {

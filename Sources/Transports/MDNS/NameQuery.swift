@@ -15,8 +15,8 @@ protocol NameQuerying: AnyObject {
 /// A query over sockets of its own; see ``NameQuerying``. If no socket can be made, it receives nothing, and Avahi
 /// finds out later.
 ///
-/// `@unchecked Sendable`: confined to the loop.
-final class NameQuery: NameQuerying, @unchecked Sendable {
+/// Loop only.
+final class NameQuery: NameQuerying {
     /// When to send the question, counted from the start.
     static let attempts: [Moment.Span] = [.zero, .milliseconds(15)]
 

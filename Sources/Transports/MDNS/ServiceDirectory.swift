@@ -9,8 +9,8 @@ import NighCore
 /// A change of the backend is not a change of the network. Reported services stay so for a while, until the new backend
 /// has confirmed it or has had the time to.
 ///
-/// `@unchecked Sendable`: confined to the loop.
-package final class ServiceDirectory: @unchecked Sendable {
+/// Loop only.
+package final class ServiceDirectory {
     /// Counts the records that were left out, by reason. The counts only grow.
     package struct Counters: Hashable {
         /// Malformed records.
@@ -280,7 +280,7 @@ package final class ServiceDirectory: @unchecked Sendable {
 
     /// Combines the records of one packet once, in the next turn of the loop.
     private func refreshSoon(_ name: DomainName) {
-        if stale.isEmpty { loop.execute { self.refreshStale() } }
+        if stale.isEmpty { loop.later { self.refreshStale() } }
         stale.insert(name)
     }
 

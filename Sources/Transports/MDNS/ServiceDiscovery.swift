@@ -22,9 +22,7 @@ public protocol ServiceDiscoveryEvents: AnyObject {
 /// A transport has one, calls it on the loop only, and ends it with `shutdown`. One that is only released ends by
 /// itself, soon after. It uses the machine's avahi-daemon or speaks mDNS itself, as the mode says, and reports which.
 /// It knows nothing of sessions, of peers, and of the meaning of a service's text.
-///
-/// `@unchecked Sendable`: confined to the loop.
-public final class ServiceDiscovery: @unchecked Sendable {
+public final class ServiceDiscovery {
     /// Which program speaks mDNS.
     public enum Mode: String, Hashable, Sendable, CaseIterable {
         /// The daemon if it answers; while it does not, this process.
@@ -111,14 +109,11 @@ public final class ServiceDiscovery: @unchecked Sendable {
     /// first takes down its parts. If the loop has ended, nothing is called back any more.
     deinit {
         guard isStarted, !isShutDown else { return }
-        let parts = Parts(of: self)
-        dependencies.loop.execute { parts.end() }
+        LoopBound(Parts(of: self), on: dependencies.loop).execute { $0.end() }
     }
 
     /// The parts that must be taken down, in this order.
-    ///
-    /// `@unchecked Sendable`: made where the last reference was released, and used only on the loop.
-    private struct Parts: @unchecked Sendable {
+    private struct Parts {
         let check: (any MulticastChecking)?
         let directory: ServiceDirectory
         let publisher: ServicePublisher
@@ -243,7 +238,7 @@ public final class ServiceDiscovery: @unchecked Sendable {
     // MARK: Reporting
 
     private func notify(_ event: @escaping @Sendable (any ServiceDiscoveryEvents) -> Void) {
-        loop.execute {
+        loop.later {
             guard !self.isShutDown, let events = self.events else { return }
             event(events)
         }
@@ -251,7 +246,7 @@ public final class ServiceDiscovery: @unchecked Sendable {
 
     private func notifyBrowser(_ event: @escaping @Sendable (any ServiceDiscoveryEvents) -> Void) {
         let search = search
-        loop.execute {
+        loop.later {
             guard !self.isShutDown, search == self.search, let events = self.events else { return }
             event(events)
         }
@@ -259,7 +254,7 @@ public final class ServiceDiscovery: @unchecked Sendable {
 
     private func notifyPublisher(_ event: @escaping @Sendable (any ServiceDiscoveryEvents) -> Void) {
         guard let registration = publisher.registration else { return }
-        loop.execute {
+        loop.later {
             // An event about another name would mislead; an event about another text is still true.
             guard !self.isShutDown, self.publisher.registration?.name == registration.name,
                 let events = self.events

@@ -10,8 +10,8 @@ import NighCore
 /// Anybody can claim a name, without having a service. So a service that had to give way asks from time to time whether
 /// the wanted name is free again, and waits between two collisions if they do not end.
 ///
-/// `@unchecked Sendable`: confined to the loop.
-final class ServicePublisher: @unchecked Sendable {
+/// Loop only.
+final class ServicePublisher {
     /// How long to wait for another service to claim the name.
     static let claimTime = Moment.Span.milliseconds(40)
     /// The additional wait, as a multiple of the time for which this side was kept from running. On a machine where all

@@ -2,8 +2,8 @@ import NighCore
 
 /// One direction of a faulty pipe. Bytes go in, are cut, corrupted, delayed, held or lost, and come out in order.
 ///
-/// Confined to the loop; `@unchecked Sendable` so that timers may refer to it.
-final class FaultQueue: @unchecked Sendable {
+/// Loop only.
+final class FaultQueue {
     enum Item {
         case bytes(ByteSlice)
         /// The other end finished writing.
@@ -45,7 +45,7 @@ final class FaultQueue: @unchecked Sendable {
     private var packetsPassAt = Moment(nanoseconds: .min)
     private var lastDue = Moment(nanoseconds: .min)
     private var timer: LoopTimer?
-    private var wake: @Sendable () -> Void = {}
+    private var wake: () -> Void = {}
 
     init(_ direction: FaultPlan.Direction, on loop: any EventLoop, random: SeededGenerator) {
         self.direction = direction
@@ -227,7 +227,7 @@ final class FaultQueue: @unchecked Sendable {
 
     private func continueLater() {
         guard items.count > 0, timer == nil, !isDone else { return }
-        loop.execute(wake)
+        loop.later(wake)
     }
 
     private func loseHeldItems() {
@@ -235,7 +235,7 @@ final class FaultQueue: @unchecked Sendable {
         hasHole = true
         items.removeAll()
         heldBytes = 0
-        loop.execute { [weak self] in self?.didRelease() }
+        loop.later { [weak self] in self?.didRelease() }
     }
 
     private func pieceSize(_ count: Int) -> Int {

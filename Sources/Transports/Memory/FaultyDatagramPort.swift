@@ -3,8 +3,8 @@ import NighCore
 /// Wraps the datagrams of a `FaultyPipe`: loses them, doubles them, delays them and so changes their order, by the same
 /// plan, the same rules and within the same rate.
 ///
-/// Confined to the loop; `@unchecked Sendable` so that its timers may hold it.
-package final class FaultyDatagramPort: DatagramPort, DatagramHandler, @unchecked Sendable {
+/// Loop only.
+package final class FaultyDatagramPort: DatagramPort, DatagramHandler {
     /// The counts of the packets sent here.
     package private(set) var outgoing = PacketCounts()
     /// The counts of the packets from the other end.

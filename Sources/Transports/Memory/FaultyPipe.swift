@@ -2,8 +2,8 @@ import NighCore
 
 /// Wraps another pipe, with a `FaultQueue` in each direction.
 ///
-/// Confined to the loop; `@unchecked Sendable` so that its timers may hold it.
-final class FaultyPipe: Pipe, @unchecked Sendable {
+/// Loop only.
+final class FaultyPipe: Pipe {
     private enum Phase {
         case open
         /// Closed on this side. The bytes in the queue are still being written.
@@ -161,7 +161,7 @@ final class FaultyPipe: Pipe, @unchecked Sendable {
         cancelTimers()
         startInner()
         if isInnerPaused { inner.resumeReading() }
-        if handler != nil { loop.execute { self.makeLastCall() } }
+        if handler != nil { loop.later { self.makeLastCall() } }
     }
 
     /// Ends the pipe without notifying the handler: the transport shuts down, or refuses the pipe.
@@ -213,7 +213,7 @@ final class FaultyPipe: Pipe, @unchecked Sendable {
     /// The number of seconds for which a cut is drawn. Nobody waits longer for one.
     private static let longestDraw: Int64 = 100_000
 
-    private func at(_ moment: Moment, _ act: @escaping @Sendable () -> Void) {
+    private func at(_ moment: Moment, _ act: @escaping () -> Void) {
         timers.append(loop.schedule(at: moment, act))
     }
 
@@ -289,7 +289,7 @@ final class FaultyPipe: Pipe, @unchecked Sendable {
         if let mode { inner.close(mode) }
         guard handler != nil else { return forget() }
         isInnerDraining = mode == .afterWriting && !isInnerOver
-        loop.execute { self.makeLastCall() }
+        loop.later { self.makeLastCall() }
     }
 
     private func forget() {

@@ -134,8 +134,8 @@ extension FaultyTransport: Transport {
         found: @escaping @Sendable (Result<[TransportAddress], NighError>) -> Void
     ) { inner.places(behind: address, found: found) }
 
-    public func mayDial(_ address: TransportAddress, toldAt teller: TransportAddress?) -> Bool {
-        inner.mayDial(address, toldAt: teller)
+    public func mayDial(_ address: TransportAddress, introducedBy introducer: TransportAddress?) -> Bool {
+        inner.mayDial(address, introducedBy: introducer)
     }
 
     public func diagnose() -> [Diagnosis] {

@@ -2,8 +2,8 @@ import NighCore
 
 /// The datagrams of a pipe through memory. They arrive in order, and are lost only where too many wait.
 ///
-/// Confined to its loop, except for the state that the ends share in the wire; hence `@unchecked Sendable`.
-final class MemoryDatagramPort: DatagramPort, @unchecked Sendable {
+/// Loop only, except for the state that the ends share in the wire.
+final class MemoryDatagramPort: DatagramPort {
     /// The packets that may wait at one end.
     private static let mostWaiting = 1_024
     /// There is one other end, so each source means it.
@@ -30,7 +30,7 @@ final class MemoryDatagramPort: DatagramPort, @unchecked Sendable {
         guard !isClosed else { return }
         self.handler = handler
         // A reference cycle through the wire, broken by `close`.
-        let wake = MemoryWire.Wake(loop: local.loop) { self.takeTurn() }
+        let wake = MemoryWire.Wake(loop: local.loop, run: local.loop.bound { self.takeTurn() })
         wire.lock.withLock { local.packets = MemoryWire.PacketQueue(wake: wake) }
     }
 

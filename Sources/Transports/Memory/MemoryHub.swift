@@ -4,36 +4,29 @@ import NighCore
 ///
 /// Callable on any thread. Transports on different loops may share a hub.
 ///
-/// `@unchecked Sendable`: the lock guards `state` and the state of the members.
-public final class MemoryHub: @unchecked Sendable {
+/// The lock of `state` guards the state of the members, too.
+public final class MemoryHub: Sendable {
     /// The hub that is used if none is named.
     public static let shared = MemoryHub(name: "shared")
 
-    private static let hubsByName = NamedHubs()
+    private static let hubsByName = Guarded<[String: MemoryHub]>([:])
 
     /// Returns the hub that everybody in this process gets under `name`. It is made at first use and then kept.
     /// "shared" is ``shared``.
     public static func named(_ name: String) -> MemoryHub {
         guard name != shared.name else { return shared }
-        return hubsByName.lock.withLock {
-            if let hub = hubsByName.hubs[name] { return hub }
+        return hubsByName.withLock { hubs in
+            if let hub = hubs[name] { return hub }
             let hub = MemoryHub(name: name)
-            hubsByName.hubs[name] = hub
+            hubs[name] = hub
             return hub
         }
-    }
-
-    /// `@unchecked Sendable`: `lock` guards `hubs`.
-    private final class NamedHubs: @unchecked Sendable {
-        let lock = Lock()
-        var hubs: [String: MemoryHub] = [:]
     }
 
     /// The name of the hub. Only hubs from ``named(_:)`` are shared by their name.
     public let name: String
 
-    private let lock = Lock()
-    private var state = State()
+    private let state = Guarded(State())
 
     /// Creates a private hub.
     public init() { name = "private" }
@@ -43,7 +36,7 @@ public final class MemoryHub: @unchecked Sendable {
     /// Returns an address at which nobody ever answers a dial, neither yes nor no. Each dial to it runs into its
     /// timeout.
     public func makeSilentAddress() -> TransportAddress {
-        lock.withLock {
+        state.withLock { state in
             let name = state.drawName()
             state.silentNames.insert(name)
             return MemoryTransport.address(name)
@@ -52,7 +45,7 @@ public final class MemoryHub: @unchecked Sendable {
 }
 
 /// A transport as its hub knows it. The hub's lock guards `pendingEvents`, `wakePending` and `isGone`.
-final class MemoryHubMember: @unchecked Sendable {
+final class MemoryHubMember {
     enum Event {
         case found(Sighting)
         case changed(Sighting)
@@ -180,7 +173,7 @@ extension MemoryHub {
         }
     }
 
-    func drawAddress() -> TransportAddress { MemoryTransport.address(lock.withLock { state.drawName() }) }
+    func drawAddress() -> TransportAddress { MemoryTransport.address(state.withLock { $0.drawName() }) }
 
     func advertise(_ advertisement: Advertisement, from member: MemoryHubMember) {
         change { state in
@@ -212,7 +205,7 @@ extension MemoryHub {
     func stopListening(_ member: MemoryHubMember) -> [MemoryPipe] { change { $0.stopListening(member) } }
 
     func isListening(_ member: MemoryHubMember) -> Bool {
-        lock.withLock {
+        state.withLock { state in
             state.activeIndex(member.address).map { state.listeners[$0].member === member } ?? false
         }
     }
@@ -270,7 +263,7 @@ extension MemoryHub {
     /// Removes and returns the oldest event of `member`. Returns nil if there is none; after that, a new event wakes it
     /// again.
     func takeEvent(for member: MemoryHubMember) -> MemoryHubMember.Event? {
-        lock.withLock {
+        state.withLock { _ in
             guard !member.pendingEvents.isEmpty else {
                 member.wakePending = false
                 return nil
@@ -293,7 +286,7 @@ extension MemoryHub {
 
     /// Changes the state. Then, without the lock, wakes the members that have events.
     private func change<Result>(_ body: (inout State) -> Result) -> Result {
-        let (result, toWake) = lock.withLock {
+        let (result, toWake) = state.withLock { state in
             let result = body(&state)
             let toWake = state.toWake
             state.toWake = []

@@ -2,8 +2,8 @@ import NighCore
 
 /// The state that the two ends of a memory pipe share: the bytes under way in each direction, and how to wake each end.
 ///
-/// The ends may be on different loops. Everything in a `Side`, except its constants, is touched only with the wire's
-/// lock held. Nothing is called with it held.
+/// `@unchecked Sendable`: the ends may be on different loops. Everything in a `Side`, except its constants, is touched
+/// only with the wire's lock held. Nothing is called with it held.
 final class MemoryWire: @unchecked Sendable {
     /// How the bytes that come in end.
     enum End {
@@ -79,8 +79,8 @@ final class MemoryWire: @unchecked Sendable {
 /// other end's `close(.now)`, `pipeClosed` comes at once, with `.linkLost` if bytes were dropped and without an error
 /// otherwise.
 ///
-/// Confined to its loop, except for the state that the ends share in the wire; hence `@unchecked Sendable`.
-final class MemoryPipe: Pipe, @unchecked Sendable {
+/// Loop only, except for the state that the ends share in the wire.
+final class MemoryPipe: Pipe {
     /// The most bytes delivered in one slice, and in one turn.
     private static let sliceLimit = 256 * 1024
     private static let turnLimit = 1024 * 1024
@@ -129,7 +129,7 @@ final class MemoryPipe: Pipe, @unchecked Sendable {
         self.localAddress = localAddress
         self.remoteAddress = remoteAddress
         // A reference cycle through the wire, broken when the pipe is done.
-        local.wake = MemoryWire.Wake(loop: loop) { self.takeTurn() }
+        local.wake = MemoryWire.Wake(loop: loop, run: loop.bound { self.takeTurn() })
     }
 
     var writableBytes: Int { wire.lock.withLock { wire.highWaterMark - remote.incoming.byteCount } }

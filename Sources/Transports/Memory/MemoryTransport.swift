@@ -165,7 +165,7 @@ extension MemoryTransport: Transport {
         for pipe in hub.stopListening(running.member) { pipe.finishNow() }
         guard hasReportedListening else { return }
         hasReportedListening = false
-        running.member.loop.execute {
+        running.member.loop.later {
             guard let events = self.running?.events, !self.hasReportedListening else { return }
             events.listeningChanged([], by: self)
         }

@@ -15,7 +15,7 @@ import Synchronization
 /// `turnMoment`. The rest is atomic or constant.
 public final class ThreadEventLoop: @unchecked Sendable {
     private struct TimedWork {
-        let run: @Sendable () -> Void
+        let run: () -> Void
     }
 
     /// If a burst has grown an array beyond this many elements, its memory is released.
@@ -24,9 +24,9 @@ public final class ThreadEventLoop: @unchecked Sendable {
     private let lock = Lock()
     private let woken = Condition()
     @exclusivity(unchecked) private var incoming = ContiguousArray<LoopWork>()
-    @exclusivity(unchecked) private var isAsleep = false
+    private var isAsleep = false
     @exclusivity(unchecked) private var timers = TimerQueue<TimedWork>()
-    @exclusivity(unchecked) private var turnMoment = Moment(nanoseconds: 0)
+    private var turnMoment = Moment(nanoseconds: 0)
     package let thread = LoopThread()
     private let isStopping = Atomic<Bool>(false)
 
@@ -119,7 +119,7 @@ extension ThreadEventLoop: ThreadedEventLoop {
     public func enqueueUnisolated(_ job: consuming ExecutorJob) { add(.unisolatedJob(UnownedJob(job))) }
 
     @discardableResult
-    public func schedule(at moment: Moment, _ work: @escaping @Sendable () -> Void) -> LoopTimer {
+    public func schedule(at moment: Moment, _ work: @escaping () -> Void) -> LoopTimer {
         precondition(isCurrent, "ThreadEventLoop.schedule must be called on the loop")
         return LoopTimer(number: timers.add(TimedWork(run: work), at: moment))
     }

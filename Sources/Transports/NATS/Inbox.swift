@@ -158,7 +158,7 @@ final class Inbox: @unchecked Sendable {
     }
 }
 
-/// The facts that the server of a connection has told.
+/// The facts that the server of a connection has given.
 struct ServerFacts: Sendable {
     /// The number of the connection. Never used twice.
     let generation: UInt64

@@ -26,7 +26,7 @@ package final class NATSConnection: Broker, @unchecked Sendable {
 
     /// The version of libnats, once it is loaded.
     private(set) var libraryVersion: String?
-    /// The facts that the server has told; nil while there is no connection.
+    /// The facts that the server has given; nil while there is no connection.
     private(set) var facts: ServerFacts?
     /// Why there is no connection, if that is known.
     private(set) var problem: NighError?

@@ -27,7 +27,7 @@ enum NATSProblem {
 
     // MARK: Reaching a server
 
-    /// The error for a name for which getaddrinfo returned `status`.
+    /// The error for a name that getaddrinfo does not resolve. `status` is its result.
     static func unresolved(_ server: ServerAddress, _ status: Int32) -> NighError {
         error(
             .unavailable("the name \(server.host) has no address (\(String(cString: gai_strerror(status))))"),
@@ -60,7 +60,7 @@ enum NATSProblem {
                 + "since libnats 3.4 does not know it")
     }
 
-    /// The error for a server with which connecting does not end.
+    /// The error for a server that never completes a connection.
     static func endless(_ server: ServerAddress) -> NighError {
         error(
             .timedOut, server,
@@ -97,7 +97,7 @@ enum NATSProblem {
         case NATS_SSL_ERROR: return insecure(words, server)
         default: break
         }
-        if let known = told(words, server, path) { return known }
+        if let known = knownProblem(words, server, path) { return known }
         switch status {
         case NATS_TIMEOUT: return error(.timedOut, server, advice: "is the server overloaded?")
         case NATS_IO_ERROR, NATS_CONNECTION_CLOSED:
@@ -171,7 +171,7 @@ enum NATSProblem {
         _ message: String, _ status: natsStatus, _ server: ServerAddress, credentials path: String?
     ) -> NighError {
         // An earlier refusal by the server is not why the connection ended.
-        if !contains(message, permissions), let known = told(message, server, path) { return known }
+        if !contains(message, permissions), let known = knownProblem(message, server, path) { return known }
         return error(
             .linkLost, server,
             advice: "if it happens again, the server's log tells why: "
@@ -185,7 +185,10 @@ enum NATSProblem {
             advice: "the server has not answered for \(span): is it overloaded, or the network cut?")
     }
 
-    private static func told(_ message: String, _ server: ServerAddress, _ path: String?) -> NighError? {
+    /// The error for a reason that servers give; nil for any other message.
+    private static func knownProblem(
+        _ message: String, _ server: ServerAddress, _ path: String?
+    ) -> NighError? {
         func mentions(_ part: String) -> Bool { contains(message.lowercased(), part) }
         if mentions("server shutdown") {
             return error(

@@ -260,7 +260,7 @@ final class ServerLink: @unchecked Sendable {
         connection.map { Int(clamping: library.pointee.Connection_GetMaxPayload($0)) } ?? 0
     }
 
-    /// The facts that the server has told.
+    /// The facts that the server has given.
     var facts: ServerFacts {
         ServerFacts(
             generation: number, server: server, version: greeting.version, isEncrypted: isEncrypted,

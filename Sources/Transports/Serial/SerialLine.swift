@@ -2,8 +2,8 @@ import NighCore
 
 /// The line at this end: opens its device, also again after a failure, and knows when the line takes the next frame.
 ///
-/// `@unchecked Sendable`: confined to the transport's loop.
-final class SerialLine: @unchecked Sendable {
+/// Loop only.
+final class SerialLine {
     enum Event {
         case opened
         case failed(NighError)

@@ -15,8 +15,8 @@ package final class SerialTransport: @unchecked Sendable {
     private static let stateInterval = Moment.Span.milliseconds(500)
     /// How often this end checks for overdue actions.
     private static let checkInterval = Moment.Span.milliseconds(250)
-    /// After this long without a state, the other end counts as gone. A session would notice after 15 s; this way it
-    /// has most of the 10 s left for which it keeps a conversation.
+    /// After this long without a state, the other end counts as gone. A session alone would notice only after 15 s.
+    /// With this value, it has most of the 10 s left for which it keeps a conversation.
     private static let silence = Moment.Span.seconds(3)
     /// States repeat an advertisement so seldom that it takes one part in this many of the line.
     private static let advertisementShare = 8
@@ -103,8 +103,8 @@ package final class SerialTransport: @unchecked Sendable {
     }
 
     /// Works in a later turn, unless the transport is shut down by then.
-    private func later(_ work: @escaping @Sendable (SerialTransport) -> Void) {
-        running?.loop.execute { [weak self] in if let self, running != nil { work(self) } }
+    private func later(_ work: @escaping (SerialTransport) -> Void) {
+        running?.loop.later { [weak self] in if let self, running != nil { work(self) } }
     }
 
     private func check() {

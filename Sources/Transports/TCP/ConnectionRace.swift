@@ -5,9 +5,7 @@ import NighUV
 /// Dials all addresses of a peer in the manner of Happy Eyeballs (RFC 8305). Each address gets a short head start, and
 /// the next one joins without waiting for those before to fail. The first that connects wins, and the others are
 /// closed. Loop only.
-///
-/// `@unchecked Sendable`: confined to its loop.
-final class ConnectionRace: @unchecked Sendable {
+final class ConnectionRace {
     /// How long an address is tried alone before the next one joins.
     static let headStart = Moment.Span.milliseconds(250)
     /// The most addresses that are tried. The rest is ignored.

@@ -10,13 +10,14 @@ enum NameLookup {
     /// Looks up `name` and calls `answer` on `loop` in a later turn, unless the loop has ended by then.
     static func start(
         _ name: String, port: UInt16, on loop: UVEventLoop,
-        _ answer: @escaping @Sendable (Result<[SocketAddress], NighError>) -> Void
+        _ answer: @escaping (Result<[SocketAddress], NighError>) -> Void
     ) {
+        let answer = LoopBound(answer, on: loop)
         let thread = LoopThread()
         do throws(NighError) {
             try thread.start {
                 let result = lookUp(name, port: port)
-                loop.execute { answer(result) }
+                answer.execute { $0(result) }
                 // Nobody waits for the thread, so it detaches itself.
                 thread.join()
             }
@@ -24,7 +25,7 @@ enum NameLookup {
             let failure = NighError(
                 .connecting, error.cause, peer: name, transport: TCPTransport.schemeName, advice: error.advice
             )
-            loop.execute { answer(.failure(failure)) }
+            answer.execute { $0(.failure(failure)) }
         }
     }
 

@@ -4,9 +4,7 @@ import NighCore
 import NighUV
 
 /// The addresses of this machine. The kernel's routing socket reports when they change. Loop only.
-///
-/// `@unchecked Sendable`: confined to its loop.
-package final class NetworkWatch: @unchecked Sendable {
+package final class NetworkWatch {
     /// One address of an interface.
     package struct InterfaceAddress: Hashable {
         package var interface: String

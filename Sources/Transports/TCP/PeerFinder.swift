@@ -12,9 +12,7 @@ protocol PeerFinderEvents: AnyObject {
 
 /// Finds peers and lets them find this side. On the network it sees services; to the transport it reports peers by
 /// their PeerIDs. Loop only.
-///
-/// `@unchecked Sendable`: confined to its loop.
-final class PeerFinder: @unchecked Sendable {
+final class PeerFinder {
     private let mode: ServiceDiscovery.Mode
     private let interface: String?
     private let loop: UVEventLoop

@@ -5,9 +5,7 @@ import NighCore
 ///
 /// An announcement outlives a program that was killed for as long as others may remember it: minutes or more. A
 /// connection that nobody accepts shows at once that the peer is gone. Loop only; the transport makes the connections.
-///
-/// `@unchecked Sendable`: confined to its loop.
-final class PresenceCheck: @unchecked Sendable {
+final class PresenceCheck {
     /// How often a peer is probed.
     static let interval = Moment.Span.seconds(15)
     /// How long a peer has to accept the connection.

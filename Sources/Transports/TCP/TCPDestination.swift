@@ -71,15 +71,17 @@ package enum TCPDestination: Hashable {
         }
     }
 
-    /// Whether an address that another peer has told is to be dialled: a number, and one that is the same host for that
-    /// peer as for this side. A name would be looked up here, in a network that the peer may not see. Loopback
-    /// addresses count only if this side reaches the peer over loopback, so that it is on the same machine.
-    static func mayDial(_ address: TransportAddress, toldAt teller: TransportAddress?) -> Bool {
+    /// Whether to dial an address that another peer has given: a number, and one that is the same host for that peer as
+    /// for this side. A name would be looked up here, in a network that the peer may not see. Loopback addresses count
+    /// only if this side reaches the peer over loopback, so that it is on the same machine.
+    static func mayDial(_ address: TransportAddress, introducedBy introducer: TransportAddress?) -> Bool {
         guard case .number(let place)? = try? TCPDestination(address), place.isUnicast, !place.hasScope else {
             return false
         }
         guard place.isLoopback else { return true }
-        guard let teller, case .number(let origin)? = try? TCPDestination(teller) else { return false }
+        guard let introducer, case .number(let origin)? = try? TCPDestination(introducer) else {
+            return false
+        }
         return origin.isLoopback
     }
 

@@ -3,9 +3,7 @@ import NighUV
 
 /// The dials of TCP: from an address, through a name server or the announcements of a peer, to a race of connections.
 /// Loop only.
-///
-/// `@unchecked Sendable`: confined to its loop.
-final class TCPDialler: @unchecked Sendable {
+final class TCPDialler {
     /// A connection, and the discovered peer that it was meant to reach, if any.
     typealias Opened = (connection: TCPConnection, peer: PeerID?)
 
@@ -75,7 +73,7 @@ final class TCPDialler: @unchecked Sendable {
         return error.attempts.contains(where: isShortage)
     }
 
-    /// Finds the places that a dial of `address` would try, in its order, and up to `placeLimit` of them.
+    /// Finds the places behind `address`, in the order in which a dial tries the first of them, and up to `placeLimit`.
     func places(
         behind address: TransportAddress,
         found: @escaping @Sendable (Result<[TransportAddress], NighError>) -> Void
@@ -110,7 +108,7 @@ final class TCPDialler: @unchecked Sendable {
         _ id: DialID, of dials: Dials<Opened>, to destination: TCPDestination, _ timeout: Duration
     ) {
         dials.begin(id, timeout: timeout)
-        loop.execute { self.start(id, of: dials, to: destination) }
+        loop.later { self.start(id, of: dials, to: destination) }
     }
 
     private func start(_ id: DialID, of dials: Dials<Opened>, to destination: TCPDestination) {

@@ -2,8 +2,8 @@ import Glibc
 import NighCore
 import NighUV
 
-/// The socket that accepts inbound pipes. Confined to its loop; hence `@unchecked Sendable`.
-final class TCPListener: @unchecked Sendable {
+/// The socket that accepts inbound pipes. Loop only.
+final class TCPListener {
     /// How many connections may wait to be accepted. The kernel may allow fewer.
     private static let backlog: Int32 = 1024
 

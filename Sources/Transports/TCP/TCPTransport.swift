@@ -90,7 +90,7 @@ public final class TCPTransport: @unchecked Sendable {
         guard isMissing != interfaceIsMissing else { return }
         interfaceIsMissing = isMissing
         let condition: TransportCondition = isMissing ? .down(Self.missing(name)) : .up
-        running.loop.execute { [weak self] in
+        running.loop.later { [weak self] in
             guard let self, let running = self.running else { return }
             isReportedDown = isMissing
             running.events.transportChanged(condition, by: self)
@@ -307,7 +307,7 @@ extension TCPTransport: Transport {
         searchCount += 1
         running.finder?.browse(service)
         guard !options.knownAddresses.isEmpty else { return }
-        running.loop.execute { [weak self] in self?.reportKnownAddresses() }
+        running.loop.later { [weak self] in self?.reportKnownAddresses() }
     }
 
     public func stopBrowsing() {
@@ -334,8 +334,8 @@ extension TCPTransport: Transport {
         found(.success([address]))
     }
 
-    public func mayDial(_ address: TransportAddress, toldAt teller: TransportAddress?) -> Bool {
-        TCPDestination.mayDial(address, toldAt: teller)
+    public func mayDial(_ address: TransportAddress, introducedBy introducer: TransportAddress?) -> Bool {
+        TCPDestination.mayDial(address, introducedBy: introducer)
     }
 
     public func diagnose() -> [Diagnosis] {

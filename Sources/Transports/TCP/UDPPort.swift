@@ -3,8 +3,8 @@ import NighUV
 
 /// The datagrams of a TCP connection: UDP between the same two hosts.
 ///
-/// Confined to its loop; hence `@unchecked Sendable`.
-final class UDPPort: DatagramPort, @unchecked Sendable {
+/// Loop only.
+final class UDPPort: DatagramPort {
     let place: [UInt8]
     /// The payload of the longest IPv6 packet that any network in use carries without fragments.
     let longestPacket = 8_952
@@ -15,7 +15,7 @@ final class UDPPort: DatagramPort, @unchecked Sendable {
     // Touched for every packet, and only on the loop, so access is not checked at run time.
     @exclusivity(unchecked) private var handler: (any DatagramHandler)?
     private var prefix: UInt64?
-    @exclusivity(unchecked) private var isClosed = false
+    private var isClosed = false
 
     /// Creates a port that uses `socket`, for a connection from the address `own` to the address `other`.
     init(_ socket: UDPSocket, from own: SocketAddress, to other: SocketAddress) {

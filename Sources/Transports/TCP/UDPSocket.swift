@@ -9,8 +9,8 @@ import NighUV
 /// no known prefix goes to the port without a prefix whose pipe leads to the sender. All others are dropped. So a
 /// foreign packet costs two look-ups, and is never given to a session.
 ///
-/// The ports hold the socket. It is closed with the last of them. Confined to its loop; hence `@unchecked Sendable`.
-final class UDPSocket: @unchecked Sendable {
+/// The ports hold the socket. It is closed with the last of them. Loop only.
+final class UDPSocket {
     /// How many packets one call receives, and how many calls one wake-up makes before others have their turn.
     private static let packetsPerRead = 8
     private static let readsPerWakeUp = 8
@@ -37,7 +37,7 @@ final class UDPSocket: @unchecked Sendable {
     @exclusivity(unchecked) private var portsByPrefix: [UInt64: UDPPort] = [:]
     /// The ports without a prefix.
     @exclusivity(unchecked) private var portsBySource: [DatagramSource: UDPPort] = [:]
-    @exclusivity(unchecked) private var isClosed = false
+    private var isClosed = false
 
     /// Opens a socket at an address. At the wildcard address of IPv6 it takes IPv4 as well.
     init(

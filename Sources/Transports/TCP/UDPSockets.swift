@@ -3,9 +3,8 @@ import NighUV
 
 /// The UDP sockets that the accepted connections of a transport share: one for each TCP port, with the same number.
 ///
-/// A socket is opened with the first port for packets, and closed with the last one. Confined to its loop; hence
-/// `@unchecked Sendable`.
-final class UDPSockets: @unchecked Sendable {
+/// A socket is opened with the first port for packets, and closed with the last one. Loop only.
+final class UDPSockets {
     private let interface: String?
     private let loop: UVEventLoop
     private var sockets: [UInt16: UDPSocket] = [:]

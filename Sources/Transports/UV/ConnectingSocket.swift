@@ -7,8 +7,8 @@ import NighCore
 /// Once the socket is connected, the caller may give it to a `SocketPipe`, also at once when that is reported.
 /// Otherwise the caller closes it, after `cancel` if nothing was reported yet.
 ///
-/// Used on its loop only; hence `@unchecked Sendable`.
-public final class ConnectingSocket: @unchecked Sendable {
+/// Used on its loop only.
+public final class ConnectingSocket {
     /// How long to wait before trying a listener on this machine again whose backlog is full. The wait doubles each
     /// time.
     private static let firstRetry = Moment.Span.milliseconds(5)
@@ -44,7 +44,7 @@ public final class ConnectingSocket: @unchecked Sendable {
         let flags = fcntl(descriptor, F_GETFL)
         _ = fcntl(descriptor, F_SETFL, flags | O_NONBLOCK)
         guard let outcome = connect(nextRetry: Self.firstRetry) else { return }
-        loop.execute { [weak self] in self?.finish(outcome) }
+        loop.later { [weak self] in self?.finish(outcome) }
     }
 
     /// Waits for a non-blocking socket that has begun to connect. The caller has a timeout of its own.

@@ -3,8 +3,8 @@ import NighCore
 /// The dials of a transport that are in progress. Each ends once and within its time, with an opened pipe or an error;
 /// or it is cancelled, and nothing is reported.
 ///
-/// Used on its loop only; hence `@unchecked Sendable`.
-public final class Dials<Opened>: @unchecked Sendable {
+/// Used on its loop only.
+public final class Dials<Opened> {
     let scheme: String
     let loop: UVEventLoop
     private let ended: (DialID, Result<Opened, NighError>) -> Void
@@ -53,7 +53,7 @@ public final class Dials<Opened>: @unchecked Sendable {
     /// Fails a dial that cannot even begin, for example because its address is invalid.
     public func refuse(_ dial: DialID, _ error: NighError) {
         begin(dial)
-        loop.execute { [weak self] in self?.end(dial, .failure(error)) }
+        loop.later { [weak self] in self?.end(dial, .failure(error)) }
     }
 
     /// Returns whether the dial has begun, and has neither ended nor been cancelled.
@@ -66,7 +66,7 @@ public final class Dials<Opened>: @unchecked Sendable {
         ended(dial, outcome)
     }
 
-    /// Cancels a dial, for which nothing is reported then. Ignored if the dial is not in progress.
+    /// Cancels a dial. Nothing is reported for it afterwards. Ignored if the dial is not in progress.
     public func cancel(_ dial: DialID) { forget(dial)?.stop?() }
 
     /// Cancels all dials.

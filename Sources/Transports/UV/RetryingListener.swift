@@ -3,9 +3,8 @@ import NighCore
 /// Makes a transport listen. If that fails, it reports the failure once, and tries again from time to time until it
 /// works.
 ///
-/// On `shutdown` its transport stops it and releases it, and nothing is reported then. Confined to its loop; hence
-/// `@unchecked Sendable`.
-public final class RetryingListener<Listener>: @unchecked Sendable {
+/// On `shutdown` its transport stops it and releases it, and nothing is reported then. Used on its loop only.
+public final class RetryingListener<Listener> {
     /// How long to wait before trying again.
     private static var retryDelay: Moment.Span { .seconds(2) }
 
@@ -64,7 +63,7 @@ public final class RetryingListener<Listener>: @unchecked Sendable {
         timer = loop.schedule(at: loop.now + Self.retryDelay) { [weak self] in self?.begin() }
         guard self.error != error else { return }
         self.error = error
-        loop.execute { [weak self] in
+        loop.later { [weak self] in
             guard let self, let transport, self.error == error else { return }
             events.advertisingFailed(error, by: transport)
         }
@@ -79,7 +78,7 @@ public final class RetryingListener<Listener>: @unchecked Sendable {
     /// Reports the addresses at which it listens, unless they are those reported last. Call it when the addresses may
     /// have changed.
     public func reportAddresses() {
-        loop.execute { [weak self] in
+        loop.later { [weak self] in
             guard let self, let transport else { return }
             let now = listener.map(addresses) ?? []
             guard now != reportedAddresses else { return }

@@ -7,8 +7,8 @@ import NighCore
 /// If no more can be accepted, for example because this process has run out of descriptors, the listener reports that
 /// once until it works again, and tries again from time to time.
 ///
-/// It listens until `close`, or until it is released. Used on its loop only; hence `@unchecked Sendable`.
-public final class SocketListener: @unchecked Sendable {
+/// It listens until `close`, or until it is released. Used on its loop only.
+public final class SocketListener {
     /// How many connections are accepted before those that are there are read. Otherwise a thousand that come at once
     /// would all be open before any of them could identify itself.
     private static let acceptsPerWakeUp = 16

@@ -15,8 +15,8 @@ import NighCore
 /// A pipe lives until it is over, whether or not anybody holds it. Its transport holds it as well, to `finish()` it on
 /// `shutdown`, and releases it when `didFinish` is called.
 ///
-/// Used on its loop only; hence `@unchecked Sendable`.
-public final class SocketPipe: @unchecked Sendable {
+/// Used on its loop only.
+public final class SocketPipe {
     private enum Phase {
         case open
         /// The pipe has broken. The handler is notified in a later turn.
@@ -63,8 +63,8 @@ public final class SocketPipe: @unchecked Sendable {
     @exclusivity(unchecked) private var stream: SocketStream
     @exclusivity(unchecked) private var handler: (any PipeHandler)?
     @exclusivity(unchecked) private var phase = Phase.open
-    @exclusivity(unchecked) private var hasEnded = false
-    @exclusivity(unchecked) private var saysEnd = false
+    private var hasEnded = false
+    private var saysEnd = false
     @exclusivity(unchecked) private var lingerTimer: LoopTimer?
 
     /// Takes over a connected stream socket. Call it on the loop. The descriptor becomes non-blocking, is closed at
@@ -216,7 +216,7 @@ public final class SocketPipe: @unchecked Sendable {
     /// the other side sent before are delivered first.
     private func failLater(_ number: Int32) {
         phase = .failing
-        loop.execute { [self] in
+        loop.later { [self] in
             for _ in 0..<Self.lastReads {
                 guard phase == .failing, stream.isReading, let handler else { break }
                 guard case .bytes(let bytes, _) = stream.receive() else { break }
@@ -243,7 +243,7 @@ public final class SocketPipe: @unchecked Sendable {
         switch phase {
         case .open, .lingering:
             if phase == .open { phase = .failing }
-            loop.execute { self.reportClosed(error) }
+            loop.later { self.reportClosed(error) }
         case .failing, .over: break
         }
     }
@@ -336,6 +336,6 @@ extension SocketPipe: Pipe {
         lingerTimer = loop.schedule(at: loop.now + lingerTime) { self.reportClosed(nil) }
         stream.watchesHangUp = false
         stream.isReading = !hasEnded
-        if stream.waiting.isEmpty { loop.execute { self.drained() } }
+        if stream.waiting.isEmpty { loop.later { self.drained() } }
     }
 }

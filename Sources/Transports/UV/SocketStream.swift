@@ -119,7 +119,7 @@ package struct SocketStream {
         return counters
     }
 
-    /// Takes all bytes out of `queue` and sends as many as the socket takes now. Returns 0, or the `errno` of a broken
+    /// Takes all bytes out of `queue`. Sends those for which the socket has room. Returns 0, or the `errno` of a broken
     /// socket.
     package mutating func write(_ queue: inout ByteQueue) -> Int32 {
         bytesWritten &+= queue.byteCount
@@ -137,7 +137,7 @@ package struct SocketStream {
         return 0
     }
 
-    /// Sends as many of the waiting bytes as the socket takes now. Returns 0, or the `errno` of a broken socket.
+    /// Sends the waiting bytes for which the socket has room. Returns 0, or the `errno` of a broken socket.
     package mutating func writeWaiting() -> Int32 {
         let number = Self.send(from: &waiting, to: descriptor, sizes, gatherList)
         if number == 0 { watchWhatIsWanted() }
@@ -151,8 +151,8 @@ package struct SocketStream {
         return true
     }
 
-    /// Sends bytes from the front of `queue`, as many as the socket takes now. This is static because a method would
-    /// hold a copy of the whole stream while the queue changes, and the queue would then be copied too.
+    /// Sends bytes from the front of `queue` while the socket has room. This is static because a method would hold a
+    /// copy of the whole stream while the queue changes, and the queue would then be copied too.
     private static func send(
         from queue: inout ByteQueue, to descriptor: Int32, _ sizes: Sizes, _ gatherList: GatherList
     ) -> Int32 {

@@ -12,11 +12,11 @@ import Synchronization
 ///
 /// The thread starts with the loop and ends with ``shutdown()``; until then it keeps the loop alive.
 ///
-/// `@unchecked Sendable`: the lock guards `incoming`, `isWoken` and `takesWork`. State marked "loop only" is touched
-/// only by the loop's thread, or before that thread has started.
+/// `@unchecked Sendable`: everything but `incoming` is touched only by the loop's thread, or before that thread has
+/// started.
 public final class UVEventLoop: @unchecked Sendable {
     private struct TimedWork {
-        let run: @Sendable () -> Void
+        let run: () -> Void
     }
 
     /// How many times work may add more work before the loop looks at descriptors again.
@@ -24,10 +24,14 @@ public final class UVEventLoop: @unchecked Sendable {
     /// If a burst has grown an array beyond this many elements, its memory is released.
     private static let keptCapacity = 16_384
 
-    private let lock = Lock()
-    @exclusivity(unchecked) private var incoming = ContiguousArray<LoopWork>()
-    @exclusivity(unchecked) private var isWoken = false
-    @exclusivity(unchecked) private var takesWork = true
+    /// The work of other threads.
+    private struct Incoming {
+        var work = ContiguousArray<LoopWork>()
+        var isWoken = false
+        var takesWork = true
+    }
+
+    private let incoming = Guarded(Incoming())
     /// Whether `incoming` has something. It saves most checks the lock.
     private let hasWork = Atomic<Bool>(false)
 
@@ -45,20 +49,28 @@ public final class UVEventLoop: @unchecked Sendable {
     private let timerDescriptor = timerfd_create(
         CLOCK_MONOTONIC, Int32(TFD_NONBLOCK | TFD_CLOEXEC))
     private let timerPoll = UnsafeMutablePointer<uv_poll_t>.allocate(capacity: 1)
-    /// The work that the loop's own thread has added. `batch` is the work that is being run.
-    @exclusivity(unchecked) private var own = ContiguousArray<LoopWork>()
-    @exclusivity(unchecked) private var batch = ContiguousArray<LoopWork>()
-    @exclusivity(unchecked) private var hasEnded = false
-    @exclusivity(unchecked) private var timers = TimerQueue<TimedWork>()
-    @exclusivity(unchecked) private var armedFor = Moment.never
-    @exclusivity(unchecked) private var turnMoment: Moment?
+    private struct State {
+        /// The work that the loop's own thread has added.
+        var own = ContiguousArray<LoopWork>()
+        /// The work that is being run.
+        var batch = ContiguousArray<LoopWork>()
+        var hasEnded = false
+        var timers = TimerQueue<TimedWork>()
+        var armedFor = Moment.never
+        var turnMoment: Moment?
+        /// Whether the last check found incoming work. Until a check finds none, other threads add work without waking
+        /// the loop.
+        var isTaking = false
+
+        mutating func takeOwn() { swap(&own, &batch) }
+    }
+
+    /// Used at each turn. It is not accessed while work runs, so it needs no run-time check for exclusive access.
+    @exclusivity(unchecked) private var state = State()
     /// The buffer that streams on this loop read into. Loop only.
     package let readBuffer = ReadBuffer()
     /// The list that streams on this loop write from. Loop only.
     package let gatherList = GatherList()
-    /// Whether the last check found incoming work. Until a check finds none, other threads add work without waking the
-    /// loop.
-    @exclusivity(unchecked) private var isTaking = false
 
     /// Starts the loop. Stops the program if the system has no descriptor or no thread to give, because a session
     /// cannot exist without its loop. A program that can do without calls ``make()``.
@@ -158,22 +170,22 @@ public final class UVEventLoop: @unchecked Sendable {
     // MARK: Other threads
 
     private func wake() {
-        lock.withLock { if takesWork { uv_async_send(wakeHandle) } }
+        incoming.withLock { if $0.takesWork { uv_async_send(wakeHandle) } }
     }
 
     @inline(__always)
     private func add(_ work: LoopWork) {
         guard thread.isCurrent else { return addFromElsewhere(work) }
-        if !hasEnded { own.append(work) }
+        if !state.hasEnded { state.own.append(work) }
     }
 
     private func addFromElsewhere(_ work: LoopWork) {
-        lock.withLock {
-            guard takesWork else { return }
-            incoming.append(work)
+        incoming.withLock { incoming in
+            guard incoming.takesWork else { return }
+            incoming.work.append(work)
             hasWork.store(true, ordering: .relaxed)
-            guard !isWoken else { return }
-            isWoken = true
+            guard !incoming.isWoken else { return }
+            incoming.isWoken = true
             uv_async_send(wakeHandle)
         }
     }
@@ -192,7 +204,7 @@ public final class UVEventLoop: @unchecked Sendable {
     /// Runs work left by timers and closed handles, before the loop sleeps.
     private func prepareToSleep() {
         runWork()
-        turnMoment = nil
+        state.turnMoment = nil
     }
 
     /// Runs all work there is, and the work that it adds, within bounds.
@@ -203,16 +215,16 @@ public final class UVEventLoop: @unchecked Sendable {
             let tasks = asUnownedTaskExecutor()
             // Another thread may have added some of it just now. That work must not run at a moment before it was
             // added.
-            turnMoment = nil
-            if batch.count == 1, !isStopping.load(ordering: .relaxed) {
+            state.turnMoment = nil
+            if state.batch.count == 1, !isStopping.load(ordering: .relaxed) {
                 // This is nearly always so. Taking the work out of the array costs no reference.
-                batch.removeLast().run(on: serial, tasks)
+                state.batch.removeLast().run(on: serial, tasks)
             } else {
-                for work in batch {
+                for work in state.batch {
                     if isStopping.load(ordering: .relaxed) { break }
                     work.run(on: serial, tasks)
                 }
-                batch.removeAll(keepingCapacity: batch.count <= Self.keptCapacity)
+                state.batch.removeAll(keepingCapacity: state.batch.count <= Self.keptCapacity)
             }
             if isStopping.load(ordering: .relaxed) { return uv_stop(raw) }
         }
@@ -223,23 +235,23 @@ public final class UVEventLoop: @unchecked Sendable {
     /// Moves waiting work to `batch`, first the loop's own. Returns false if there is none.
     @inline(__always)
     private func takeWork() -> Bool {
-        swap(&own, &batch)
+        state.takeOwn()
         // Work that another thread adds after this check wakes the loop.
-        if isTaking || hasWork.load(ordering: .relaxed) { takeIncoming() }
-        return !batch.isEmpty
+        if state.isTaking || hasWork.load(ordering: .relaxed) { takeIncoming() }
+        return !state.batch.isEmpty
     }
 
     private func takeIncoming() {
-        isTaking = lock.withLock {
+        state.isTaking = incoming.withLock { incoming in
             hasWork.store(false, ordering: .relaxed)
             // As long as work comes, there is another check, and nobody has to wake the loop.
-            isWoken = !incoming.isEmpty
-            guard isWoken else { return false }
-            if batch.isEmpty {
-                swap(&incoming, &batch)
+            incoming.isWoken = !incoming.work.isEmpty
+            guard incoming.isWoken else { return false }
+            if state.batch.isEmpty {
+                swap(&incoming.work, &state.batch)
             } else {
-                batch.append(contentsOf: incoming)
-                incoming.removeAll(keepingCapacity: incoming.count <= Self.keptCapacity)
+                state.batch.append(contentsOf: incoming.work)
+                incoming.work.removeAll(keepingCapacity: incoming.work.count <= Self.keptCapacity)
             }
             return true
         }
@@ -248,16 +260,16 @@ public final class UVEventLoop: @unchecked Sendable {
     private func timerFired() {
         var expirations: UInt64 = 0
         read(timerDescriptor, &expirations, MemoryLayout<UInt64>.size)
-        armedFor = .never
+        state.armedFor = .never
         let now = LoopThread.now
-        turnMoment = now
-        while !isStopping.load(ordering: .relaxed), let due = timers.takeDue(at: now) { due.run() }
+        state.turnMoment = now
+        while !isStopping.load(ordering: .relaxed), let due = state.timers.takeDue(at: now) { due.run() }
         armTimer()
     }
 
     private func armTimer() {
-        guard let due = timers.earliest, due < armedFor else { return }
-        armedFor = due
+        guard let due = state.timers.earliest, due < state.armedFor else { return }
+        state.armedFor = due
         // Zero would disarm the timer.
         let nanoseconds = max(due.nanoseconds, 1)
         var setting = itimerspec()
@@ -270,16 +282,16 @@ public final class UVEventLoop: @unchecked Sendable {
 
     private func end() {
         var dropped = ContiguousArray<LoopWork>()
-        lock.withLock {
-            takesWork = false
-            swap(&incoming, &dropped)
+        incoming.withLock { incoming in
+            incoming.takesWork = false
+            swap(&incoming.work, &dropped)
         }
         // Releasing closures may run any code, so it happens here on the loop and without the lock.
-        hasEnded = true
+        state.hasEnded = true
         dropped.removeAll()
-        own.removeAll()
-        batch.removeAll()
-        timers.removeAll()
+        state.own.removeAll()
+        state.batch.removeAll()
+        state.timers.removeAll()
         uv_walk(
             raw,
             { handle, loop in
@@ -301,9 +313,9 @@ public final class UVEventLoop: @unchecked Sendable {
 extension UVEventLoop: ThreadedEventLoop {
     public var now: Moment {
         guard isCurrent else { return LoopThread.now }
-        if let turnMoment { return turnMoment }
+        if let moment = state.turnMoment { return moment }
         let moment = LoopThread.now
-        turnMoment = moment
+        state.turnMoment = moment
         return moment
     }
 
@@ -323,15 +335,15 @@ extension UVEventLoop: ThreadedEventLoop {
     public func enqueueUnisolated(_ job: consuming ExecutorJob) { add(.unisolatedJob(UnownedJob(job))) }
 
     @discardableResult
-    public func schedule(at moment: Moment, _ work: @escaping @Sendable () -> Void) -> LoopTimer {
+    public func schedule(at moment: Moment, _ work: @escaping () -> Void) -> LoopTimer {
         precondition(isCurrent, "UVEventLoop.schedule must be called on the loop")
-        let timer = LoopTimer(number: timers.add(TimedWork(run: work), at: moment))
+        let timer = LoopTimer(number: state.timers.add(TimedWork(run: work), at: moment))
         armTimer()
         return timer
     }
 
     public func cancel(_ timer: LoopTimer) {
         precondition(isCurrent, "UVEventLoop.cancel must be called on the loop")
-        timers.remove(timer.number)
+        state.timers.remove(timer.number)
     }
 }

@@ -4,8 +4,8 @@ import NighCore
 /// transport, at each call that expects an answer. A transport that is shut down releases it, and nothing more is
 /// reported.
 ///
-/// Confined to that loop; hence `@unchecked Sendable`.
-public final class UnsupportedLoop: @unchecked Sendable {
+/// Used on that loop only.
+public final class UnsupportedLoop {
     private let loop: any EventLoop
     private let events: any TransportEvents
     /// The dials whose failure is not reported yet.
@@ -16,7 +16,7 @@ public final class UnsupportedLoop: @unchecked Sendable {
     public init(_ loop: any EventLoop, _ events: any TransportEvents, for transport: any Transport) {
         self.loop = loop
         self.events = events
-        loop.execute { [weak self] in
+        loop.later { [weak self] in
             self?.events.transportChanged(
                 .down(Self.error(.starting, transport.scheme)), by: transport)
         }
@@ -25,7 +25,7 @@ public final class UnsupportedLoop: @unchecked Sendable {
     /// Reports in a later turn that the dial has failed.
     public func refuse(_ dial: DialID, by transport: any Transport) {
         refused.insert(dial)
-        loop.execute { [weak self] in
+        loop.later { [weak self] in
             guard let self, refused.remove(dial) != nil else { return }
             events.dialFailed(dial, error: Self.error(.connecting, transport.scheme), by: transport)
         }

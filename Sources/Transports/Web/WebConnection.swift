@@ -34,9 +34,8 @@ struct WebTimes {
 /// One connection of a browser: requests for the files of the page, until one makes it a WebSocket. Then the guest
 /// identifies itself, and all later bytes are its pipe.
 ///
-/// Each step has a deadline, so a connection that says nothing, or too little, ends. Loop only; hence
-/// `@unchecked Sendable`.
-final class WebConnection: @unchecked Sendable {
+/// Each step has a deadline, so a connection that says nothing, or too little, ends. Loop only.
+final class WebConnection {
     /// How many requests one connection may make.
     private static let mostRequests = 100
     /// The most frames before a guest begins its pipe, and the most that are read at once before others have their

@@ -4,9 +4,8 @@ import NighCore
 import NighTCP
 import NighUV
 
-/// The sockets that accept browsers: one for each address of a local network, with the same port. Confined to its loop;
-/// hence `@unchecked Sendable`.
-final class WebListener: @unchecked Sendable {
+/// The sockets that accept browsers: one for each address of a local network, with the same port. Loop only.
+final class WebListener {
     /// The backlog of `tcp`, too. Beyond it, the system drops a phone's attempt, which then takes a second longer.
     private static let backlog: Int32 = 1024
 

@@ -6,8 +6,8 @@ import NighUV
 /// Written bytes leave in messages of at most 64 KiB, by reference. Received bytes are unmasked in place. A guest
 /// that sends faster than it may is read more slowly.
 ///
-/// Used on its loop only; hence `@unchecked Sendable`.
-final class WebPipe: GuestPipe, @unchecked Sendable {
+/// Used on its loop only.
+final class WebPipe: GuestPipe {
     let guest: PeerID
     private let socket: SocketPipe
     private let loop: any EventLoop
@@ -83,7 +83,7 @@ final class WebPipe: GuestPipe, @unchecked Sendable {
         isOpen = false
         isFailing = true
         socket.pauseReading()
-        loop.execute { [self] in
+        loop.later { [self] in
             let (last, awaitsDrain) = (handler, awaitsDrain)
             end()
             if awaitsDrain { last?.pipeDrained(self) } else { last?.pipeClosed(self, error: error) }

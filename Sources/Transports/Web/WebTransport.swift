@@ -295,7 +295,7 @@ extension WebTransport: Transport {
         self.advertisement = advertisement
         running?.listening.begin()
         guard !isNew || running?.listening.listener != nil else { return }
-        running?.loop.execute { [weak self] in
+        running?.loop.later { [weak self] in
             guard let self, let running, let advertisement = self.advertisement else { return }
             running.events.advertised(as: advertisement.name, by: self)
         }
@@ -326,7 +326,7 @@ extension WebTransport: Transport {
             return
         }
         dials.insert(id)
-        running.loop.execute { [weak self] in
+        running.loop.later { [weak self] in
             guard let self, let running = self.running, dials.remove(id) != nil else { return }
             let error = NighError(
                 .connecting, Self.guestsOnly, peer: "\(address)", transport: scheme,

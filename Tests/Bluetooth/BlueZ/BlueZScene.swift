@@ -41,7 +41,7 @@ final class BlueZScene: BlueZEvents, @unchecked Sendable {
 
     /// Calls bluetoothd on the loop.
     @discardableResult
-    func call<Result: Sendable>(_ body: @escaping @Sendable (FakeBluetoothd) -> Result) -> Result {
+    func call<Result>(_ body: @escaping (FakeBluetoothd) -> Result) -> Result {
         room.call { [self] in body(fake) }
     }
 

@@ -37,7 +37,7 @@ final class BusRoom: @unchecked Sendable {
 
     /// Runs `body` on the loop and waits for its result.
     @discardableResult
-    func call<Result: Sendable>(_ body: @escaping @Sendable () -> Result) -> Result {
+    func call<Result>(_ body: @escaping () -> Result) -> Result {
         loop.call(body)
     }
 

@@ -5,7 +5,6 @@ import Testing
 @Suite struct LinkFramesTests {
     @Test func `Every kind of frame is understood`() throws {
         let pair = try LinkPair.open()
-        let machine = pair.dialling.machine
         let request = ConversationRequest(
             conversation: .max, attempt: .max, standing: Standing(), timeoutMilliseconds: 0, context: [1])
         let acceptance = ConversationAcceptance(conversation: 2, attempt: 3, standing: Standing())
@@ -13,12 +12,12 @@ import Testing
         var standing = Standing()
         standing.received = [.max, 1]
         standing.granted = [.max, 2]
-        machine.send(request, isResume: false)
-        machine.send(request, isResume: true)
-        machine.send(acceptance)
-        machine.send(refusal)
-        machine.send(standing)
-        ByteSlice([4, 5]).withUnsafeBytes { machine.sendUnreliable($0) }
+        pair.dialling.machine.send(request, isResume: false)
+        pair.dialling.machine.send(request, isResume: true)
+        pair.dialling.machine.send(acceptance)
+        pair.dialling.machine.send(refusal)
+        pair.dialling.machine.send(standing)
+        ByteSlice([4, 5]).withUnsafeBytes { pair.dialling.machine.sendUnreliable($0) }
         try pair.deliverAll()
         let frames: [(FrameType, [UInt8])] = [
             (.message, [6]), (.bulkMessage, []), (.begin, [0, 0, 0, 9]),
@@ -124,17 +123,16 @@ import Testing
 
     @Test func `A flood of pings is read only as fast as its answers are sent`() throws {
         let pair = try LinkPair.open()
-        let machine = pair.accepting.machine
         let ping = Frames.frame(.ping, [UInt8](repeating: 1, count: 8 + 1_024))
         var fed = 0
-        while machine.wantsToRead, fed < 10_000 {
+        while pair.accepting.machine.wantsToRead, fed < 10_000 {
             pair.accepting.receive(ping)
             fed += 1
         }
-        #expect(!machine.wantsToRead)
+        #expect(!pair.accepting.wantsToRead)
         #expect(fed * ping.count <= (64 << 10) + ping.count)
         #expect(pair.accepting.gather().count == fed * ping.count)
-        #expect(machine.wantsToRead)
+        #expect(pair.accepting.wantsToRead)
     }
 
     @Test func `Own pings without answers are forgotten`() throws {
@@ -199,18 +197,17 @@ import Testing
 
     @Test func `Unreliable messages are dropped where they would wait`() throws {
         let pair = try LinkPair.open()
-        let machine = pair.dialling.machine
-        ByteSlice([1, 2, 3]).withUnsafeBytes { machine.sendUnreliable($0) }
-        #expect(machine.unreliableByteCount == 7)
+        ByteSlice([1, 2, 3]).withUnsafeBytes { pair.dialling.machine.sendUnreliable($0) }
+        #expect(pair.dialling.machine.unreliableByteCount == 7)
         #expect(pair.dialling.gather(budget: 0) == [])
-        #expect(machine.unreliableByteCount == 0)
-        #expect(machine.statistics.unreliableDropped == 1)
-        for _ in 0..<3 { ByteSlice([1]).withUnsafeBytes { machine.sendUnreliable($0) } }
-        machine.dropUnreliable()
-        #expect(machine.statistics.unreliableDropped == 4)
-        ByteSlice([9]).withUnsafeBytes { machine.sendUnreliable($0) }
+        #expect(pair.dialling.machine.unreliableByteCount == 0)
+        #expect(pair.dialling.machine.statistics.unreliableDropped == 1)
+        for _ in 0..<3 { ByteSlice([1]).withUnsafeBytes { pair.dialling.machine.sendUnreliable($0) } }
+        pair.dialling.machine.dropUnreliable()
+        #expect(pair.dialling.machine.statistics.unreliableDropped == 4)
+        ByteSlice([9]).withUnsafeBytes { pair.dialling.machine.sendUnreliable($0) }
         #expect(pair.dialling.gather() == Frames.frame(.unreliable, [9]))
-        #expect(machine.statistics.unreliableSent == 1)
+        #expect(pair.dialling.machine.statistics.unreliableSent == 1)
     }
 
     @Test func `Random bytes on an open link close it at most once`() throws {

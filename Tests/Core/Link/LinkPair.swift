@@ -28,7 +28,7 @@ final class LinkPair {
     }
 
     final class End {
-        let machine: LinkMachine
+        var machine: LinkMachine
         var notes: [Note] = []
         /// The time of each note.
         var times: [Moment] = []
@@ -38,7 +38,7 @@ final class LinkPair {
         var isHeldUp = false
         private let clock: Clock
 
-        fileprivate init(_ machine: LinkMachine, _ clock: Clock) {
+        fileprivate init(_ machine: consuming LinkMachine, _ clock: Clock) {
             self.machine = machine
             self.clock = clock
         }
@@ -102,6 +102,8 @@ final class LinkPair {
             machine.gather(into: &queue, budget: budget)
             return queue.bytes
         }
+
+        var wantsToRead: Bool { machine.wantsToRead }
 
         var closed: LinkMachine.LinkEnd? {
             for case .closed(let end) in notes { return end }

@@ -164,14 +164,14 @@ import Testing
 
     @Test func `The keys of packets belong to the connections of both sides`() throws {
         let pair = try open()
-        let sender = try #require(
-            pair.dialling.machine.datagramCiphers(ours: datagramOffer(1), theirs: datagramOffer(2)))
+        let sent = pair.dialling.machine.datagramCiphers(ours: datagramOffer(1), theirs: datagramOffer(2))
+        let sender = try #require(sent)
         for (dialling, accepting, opens) in [(1, 2, true), (3, 2, false), (1, 3, false)]
             as [(UInt64, UInt64, Bool)]
         {
-            let receiver = try #require(
-                pair.accepting.machine.datagramCiphers(
-                    ours: datagramOffer(accepting), theirs: datagramOffer(dialling)))
+            let received = pair.accepting.machine.datagramCiphers(
+                ours: datagramOffer(accepting), theirs: datagramOffer(dialling))
+            let receiver = try #require(received)
             #expect(
                 opensPackets(receiver.opening, sealedBy: sender.sealing) == opens,
                 "\(dialling) and \(accepting)")

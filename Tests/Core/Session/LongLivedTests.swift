@@ -76,7 +76,7 @@ import Testing
         let (puma, lynx) = try network.connectedPair()
         try puma.session.trySend([UInt8](repeating: 1, count: 300_000), to: lynx.id)
         try network.run(for: .seconds(1))
-        let chunks = [puma, lynx].map(\.machine.largeChunks)
+        let chunks = [puma, lynx].map { $0.machine.largeChunks }
         #expect(chunks.map(\.extent.count) == [1, 1])
         try network.run(for: .seconds(10))
         #expect(chunks.map(\.extent.count) == [0, 0])

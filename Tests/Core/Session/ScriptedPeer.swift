@@ -57,7 +57,10 @@ final class ScriptedPeer: @unchecked Sendable {
 
     var loop: VirtualEventLoop { network.loop }
     var session: Session { probe.session }
-    var machine: SessionMachine { probe.machine }
+    var machine: SessionMachine {
+        _read { yield probe.machine }
+        _modify { yield &probe.machine }
+    }
     var events: [SessionEvent] { probe.events }
     var texts: [String] { probe.texts }
     var failure: NighError? { probe.failure }

@@ -97,7 +97,7 @@ import Testing
             $0.acceptsPairing = true
         }
         let other = network.join("Lynx", identity: lynx, trust: lynxs) { $0.acceptsPairing = true }
-        other.session.machine.hello.acceptsDelegations = false
+        other.machine.hello.acceptsDelegations = false
         try network.run(for: .seconds(1))
         if isAsking { one.pair(with: other) } else { other.pair(with: one) }
         try network.run(for: .seconds(1))
@@ -217,7 +217,7 @@ import Testing
         try network.run(for: .seconds(1))
         try network.invite(host, from: guest)
         #expect(host.state(of: guest.id) == .connected)
-        guest.session.machine.hello.delegation = nil
+        guest.machine.hello.delegation = nil
         guest.faults.cut()
         try network.run(for: .seconds(5))
         #expect(host.endings == [.protocolViolation("the identity has changed during a conversation")])

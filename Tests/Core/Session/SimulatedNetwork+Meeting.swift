@@ -72,7 +72,10 @@ extension SessionProbe {
         TransportAddress(scheme: "memory", value: "\(session.configuration.name)-\(number)")
     }
 
-    var machine: SessionMachine { session.driver.machine }
+    var machine: SessionMachine {
+        _read { yield session.driver.machine }
+        _modify { yield &session.driver.machine }
+    }
 
     /// The counts of the conversations with another session.
     func counts(of other: SessionProbe) throws -> PeerStatistics {

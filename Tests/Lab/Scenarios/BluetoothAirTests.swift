@@ -174,7 +174,7 @@ import Testing
             trial.show("the stranger", stranger.output)
             let ending = await stranger.end(within: .seconds(600))
             trial.check(ending == .exited(0), "the stranger \(ending)")
-            Self.check(stranger.output, toldBy: puma, trial)
+            Self.check(stranger.output, about: puma, trial)
             for kind in ["found", "state", "received"] {
                 trial.checkPromise(puma.events(kind).isEmpty, "Puma took the stranger for a peer: \(kind)")
             }
@@ -184,7 +184,7 @@ import Testing
 
     /// Checks what the stranger printed about Puma. Its link may have broken, so that it ended early. But all that it
     /// learned before must be right.
-    private static func check(_ output: String, toldBy puma: AirPeer, _ trial: EmulatedTrial) {
+    private static func check(_ output: String, about puma: AirPeer, _ trial: EmulatedTrial) {
         // bluetooth://00:AA:01:00:00:42/7
         guard let id = puma.events("ready").first?.first,
             let route = puma.events("listening").first?.first?.split(separator: "/"), route.count == 3
@@ -196,11 +196,11 @@ import Testing
             "ended after plain text where TLS is asked for", "still there",
         ]
         // The stack prints errors in between when the session's request comes on a channel that is just being closed.
-        let told = output.split(separator: "\n").map(String.init).filter { line in
+        let printed = output.split(separator: "\n").map(String.init).filter { line in
             words.contains(line.prefix { $0 != " " }.description)
         }
-        trial.check(told.count >= expected.count, "the stranger did not finish")
-        trial.checkPromise(expected.starts(with: told), "the stranger was told \(told)")
+        trial.check(printed.count >= expected.count, "the stranger did not finish")
+        trial.checkPromise(expected.starts(with: printed), "the stranger was told \(printed)")
         // It fails like this, with the bytes that came, if a connection does not begin with the preface.
         trial.checkPromise(
             !output.contains(#/AssertionError: b['"][^'"]/#), "the stranger got something that is no preface")

@@ -59,11 +59,11 @@ final class EmulatedTrial: @unchecked Sendable {
         if trials.count > 1 {
             print("There was a second attempt: \(trials[0].faults.joined(separator: "; "))")
         }
-        let told = trials.map { trial in
+        let reports = trials.map { trial in
             (trial.faults + trial.outputs.map { "\($0.name)\n\($0.text())" }).joined(separator: "\n")
         }
         #expect(
-            trials.last?.faults == [], "\(told.joined(separator: "\n\n"))", sourceLocation: sourceLocation)
+            trials.last?.faults == [], "\(reports.joined(separator: "\n\n"))", sourceLocation: sourceLocation)
     }
 
     /// Returns the outcomes of all attempts that were due.

@@ -5,7 +5,7 @@ import Testing
 @testable import nigh
 
 /// A probe whose other side is a link that the test drives, without encryption.
-@Suite("A probe of a link") struct LinkProbeTests {
+@Suite("A probe of a link") final class LinkProbeTests {
     /// Keeps what is written, and counts how often reading is paused and resumed.
     private final class StubPipe: Pipe {
         let localAddress: TransportAddress? = nil
@@ -34,7 +34,7 @@ import Testing
 
     private let loop = VirtualEventLoop()
     private let pipe = StubPipe()
-    private let peer: LinkMachine
+    private var peer: LinkMachine
     private let reports = Reports()
 
     /// `@unchecked Sendable`: everything happens on the one virtual loop.

@@ -231,7 +231,7 @@ import Testing
         first.add(nil, of: a, with: b)
         first.add(.over(scheme: "tcp", carrier: nil), of: b, with: a)
         #expect(first.edges[PeerMap.Pair(a, b)]?.path == .over(scheme: "tcp", carrier: nil))
-        #expect(first.edges[PeerMap.Pair(a, b)]?.tellers.count == 2)
+        #expect(first.edges[PeerMap.Pair(a, b)]?.reporters.count == 2)
         first.add(.interrupted, of: b, with: c)
         second.add(.over(scheme: "via", carrier: c), of: a, with: b)
         second.add(nil, of: a, with: c)

@@ -49,7 +49,7 @@ final class Server {
 
     /// Runs `body` on the loop and waits for its result.
     @discardableResult
-    func run<Result: Sendable>(_ body: @escaping @Sendable (WebTransport) -> Result) -> Result {
+    func run<Result>(_ body: @escaping (WebTransport) -> Result) -> Result {
         loop.call { [transport] in body(transport) }
     }
 

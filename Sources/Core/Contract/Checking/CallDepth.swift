@@ -1,7 +1,7 @@
 /// Counts the calls to transports and pipes that are in progress on one loop. While there are any, no event may be
 /// reported.
 package final class CallDepth {
-    @exclusivity(unchecked) var count = 0
+    var count = 0
 
     /// Creates a counter with no call in progress.
     package init() {}

@@ -1,7 +1,7 @@
 /// Wraps the datagram port of a ``CheckedPipe``. It passes everything on, and checks it against the contract.
 ///
-/// `@unchecked Sendable`: as with ``CheckedPipe``, a report first checks that it is on the loop.
-final class CheckedDatagramPort: @unchecked Sendable {
+/// As with ``CheckedPipe``, a report first checks that it is on the loop.
+final class CheckedDatagramPort {
     private let inner: any DatagramPort
     private let owner: CheckedTransport
     private let loop: any EventLoop

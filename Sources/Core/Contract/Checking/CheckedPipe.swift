@@ -1,9 +1,9 @@
 /// Wraps a pipe of the transport that a ``CheckedTransport`` wraps. It passes everything on, and checks it against the
 /// contract.
 ///
-/// `@unchecked Sendable`: a pipe that breaks its contract may call on any thread. So each report first checks that it
+/// A pipe that breaks its contract may call on any thread. So each report first checks that it
 /// is on the loop, for which it needs only constants. The rest of the state is confined to the loop.
-final class CheckedPipe: @unchecked Sendable {
+final class CheckedPipe {
     /// The pipe's number among its transport's pipes, in the order in which they opened.
     let number: Int
     let localAddress: TransportAddress?

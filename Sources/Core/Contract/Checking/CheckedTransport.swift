@@ -333,8 +333,8 @@ extension CheckedTransport: Transport {
         calling { inner.places(behind: address) { answer.receive($0) } }
     }
 
-    public func mayDial(_ address: TransportAddress, toldAt teller: TransportAddress?) -> Bool {
-        isPassing && calling { inner.mayDial(address, toldAt: teller) }
+    public func mayDial(_ address: TransportAddress, introducedBy introducer: TransportAddress?) -> Bool {
+        isPassing && calling { inner.mayDial(address, introducedBy: introducer) }
     }
 
     public func shutdown() {
@@ -404,12 +404,6 @@ extension CheckedTransport {
             checkTraits()
         }
         guard !isReported else { return }
-        let stray = Stray(pipe: pipe)
-        loop.execute { self.calling { stray.pipe.close(.now) } }
-    }
-
-    /// Carries a pipe to its loop. `@unchecked Sendable`: only that loop uses the pipe.
-    private struct Stray: @unchecked Sendable {
-        let pipe: any Pipe
+        LoopBound(pipe, on: loop).execute { pipe in self.calling { pipe.close(.now) } }
     }
 }

@@ -16,8 +16,8 @@ package protocol PacketChannel: AnyObject {
 
 /// A pipe over a channel of packets. Both directions end at once.
 ///
-/// `@unchecked Sendable`: used on its loop only.
-package final class SequencedPipe: Pipe, @unchecked Sendable {
+/// Loop only.
+package final class SequencedPipe: Pipe {
     private enum Phase {
         case open
         /// Closed at this end. Written bytes are still to be sent.
@@ -109,7 +109,7 @@ package final class SequencedPipe: Pipe, @unchecked Sendable {
         lastProgress = loop.now
         // The other end reads nothing more if it has closed the pipe, too.
         guard failure == nil, !stream.isReadToEnd else {
-            return loop.execute { [self] in drained(abort: nil) }
+            return loop.later { [self] in drained(abort: nil) }
         }
         stream.finish()
         channel?.hasPackets(self)
@@ -174,7 +174,7 @@ package final class SequencedPipe: Pipe, @unchecked Sendable {
     private func takeTurnSoon() {
         guard !isTurnDue else { return }
         isTurnDue = true
-        loop.execute { [self] in
+        loop.later { [self] in
             isTurnDue = false
             takeTurn()
         }

@@ -62,23 +62,7 @@ extension Session {
     package func crash() { driver.crash() }
 
     /// The internal state as it is now. Read it on the loop.
-    package var inspection: SessionInspection {
-        let machine = driver.machine
-        var carrying: [PeerID: Int] = [:]
-        for link in machine.links.values where link.purpose == .carrying {
-            if let peer = link.peer { carrying[peer.id, default: 0] += 1 }
-        }
-        return SessionInspection(
-            incarnation: machine.hello.incarnation,
-            peers: machine.sortedPeers.map {
-                SessionInspection.PeerView(
-                    $0, transport: machine.scheme(inUseWith: $0), carryingLinks: carrying[$0.id] ?? 0)
-            },
-            links: machine.links.count,
-            strangers: machine.strangerCount,
-            connections: driver.connections.count, dials: machine.dials.count, pings: machine.pings.count,
-            calls: driver.unansweredCalls)
-    }
+    package var inspection: SessionInspection { driver.inspection }
 
     /// Returns the state of one peer as it is now, or nil if nothing is known about it. Call it on the loop.
     package func inspection(of peer: PeerID) -> SessionInspection.PeerView? {
@@ -97,22 +81,24 @@ extension Session {
     }
 }
 
-extension SessionInspection.PeerView {
-    fileprivate init(_ peer: PeerRecord, transport: String?, carryingLinks: Int) {
-        self.init(
-            id: peer.id, state: peer.state, conversation: peer.conversation?.id,
-            incarnation: peer.conversation?.incarnation ?? 0, hasLink: peer.link != nil, transport: transport,
-            linkCount: peer.linkCount,
-            carryingLinks: carryingLinks, bytesWaiting: peer.conversation?.port.outstanding ?? 0,
-            bytesUnread: peer.conversation?.unread ?? 0, isRequesting: peer.attempt != nil,
-            isInvited: peer.invitation != nil, isRecovering: peer.recovery != nil,
-            isLeaving: peer.conversation?.departure != nil, routes: peer.routes.map(\.address),
-            lanes: peer.conversation.map { Lane.allCases.map($0.progress) } ?? [],
-            streams: peer.conversation?.streams?.count ?? 0)
-    }
-}
-
 extension SessionDriver {
+    fileprivate var inspection: SessionInspection {
+        var carrying: [PeerID: Int] = [:]
+        for link in machine.links.values where link.purpose == .carrying {
+            if let peer = link.peer { carrying[peer.id, default: 0] += 1 }
+        }
+        return SessionInspection(
+            incarnation: machine.hello.incarnation,
+            peers: machine.sortedPeers.map {
+                SessionInspection.PeerView(
+                    $0, transport: machine.scheme(inUseWith: $0), carryingLinks: carrying[$0.id] ?? 0)
+            },
+            links: machine.links.count,
+            strangers: machine.strangerCount,
+            connections: connections.count, dials: machine.dials.count, pings: machine.pings.count,
+            calls: unansweredCalls)
+    }
+
     /// The contradictions in the state between two turns. Empty after the end, when nothing is kept in order any more.
     fileprivate var inconsistencies: [String] {
         guard !isClosed else { return [] }
@@ -131,5 +117,20 @@ extension Session {
     /// The largest number of bytes that one of the session's links holds. Read it on the loop.
     package var mostBytesHeld: Int {
         driver.machine.links.values.reduce(0) { max($0, $1.machine.heldByteCount) }
+    }
+}
+
+extension SessionInspection.PeerView {
+    fileprivate init(_ peer: PeerRecord, transport: String?, carryingLinks: Int) {
+        self.init(
+            id: peer.id, state: peer.state, conversation: peer.conversation?.id,
+            incarnation: peer.conversation?.incarnation ?? 0, hasLink: peer.link != nil, transport: transport,
+            linkCount: peer.linkCount,
+            carryingLinks: carryingLinks, bytesWaiting: peer.conversation?.port.outstanding ?? 0,
+            bytesUnread: peer.conversation?.unread ?? 0, isRequesting: peer.attempt != nil,
+            isInvited: peer.invitation != nil, isRecovering: peer.recovery != nil,
+            isLeaving: peer.conversation?.departure != nil, routes: peer.routes.map(\.address),
+            lanes: peer.conversation.map { Lane.allCases.map($0.progress) } ?? [],
+            streams: peer.conversation?.streams?.count ?? 0)
     }
 }

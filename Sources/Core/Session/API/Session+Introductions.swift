@@ -1,14 +1,18 @@
 extension Session {
-    /// Returns a peer by its ID. If the session has not reported it, it has the properties in `told`, from other peers.
-    package func peer(_ id: PeerID, told: Advertisement?) -> Peer {
+    /// Returns a peer by its ID. If the session has not reported it, it has the properties in `advertisement`, which
+    /// other peers have given for it.
+    package func peer(_ id: PeerID, advertisement: Advertisement?) -> Peer {
         reference.reports.presentPeer(id)
-            ?? Peer(unknown: id, told: told, trust: told.flatMap { trust(inTold: $0) }, in: reference)
+            ?? Peer(
+                unknown: id, advertisement: advertisement,
+                trust: advertisement.flatMap { trust(inPeerOf: $0) }, in: reference)
     }
 
-    private func trust(inTold told: Advertisement) -> PeerTrust? {
+    private func trust(inPeerOf advertisement: Advertisement) -> PeerTrust? {
         guard configuration.security != .none else { return nil }
-        let identity = told.identity ?? told.peer
-        return identity == self.identity ? .paired : trust.trust(in: identity, called: told.name)
+        let identity = advertisement.identity ?? advertisement.peer
+        return identity == self.identity
+            ? .paired : trust.trust(in: identity, called: advertisement.name)
     }
 
     /// Makes an introduced peer known, with the addresses at which it can be reached. They replace those that were
@@ -22,20 +26,20 @@ extension Session {
         onLoop { driver in driver.inTurn { driver.machine.forgetIntroduction(of: peer) } }
     }
 
-    /// Whether to dial an address at which a third peer can be reached, as a connected peer says. Loop only.
-    package func mayDial(_ address: TransportAddress, toldBy peer: PeerID) -> Bool {
-        let link = machine.peers[peer]?.link
-        let teller = link.flatMap { driver.connections[$0.number]?.pipe.remoteAddress }
+    /// Whether to dial an address that a connected peer has given as that of a third one. Loop only.
+    package func mayDial(_ address: TransportAddress, introducedBy peer: PeerID) -> Bool {
+        let link = driver.machine.peers[peer]?.link
+        let introducer = link.flatMap { driver.connections[$0.number]?.pipe.remoteAddress }
         return driver.transports.contains { transport in
-            transport.scheme == address.scheme && transport.mayDial(address, toldAt: teller)
+            transport.scheme == address.scheme && transport.mayDial(address, introducedBy: introducer)
         }
     }
 
     /// The name and the short PeerID of a peer, for errors; the latter alone if nothing else is known. Loop only.
-    package func label(of peer: PeerID) -> String { machine.peers[peer]?.label ?? peer.short }
+    package func label(of peer: PeerID) -> String { driver.machine.peers[peer]?.label ?? peer.short }
 
     /// Whether the peer of a conversation accepts streams for a purpose. Loop only.
     package func accepts(_ purpose: StreamPurpose, _ peer: PeerID) -> Bool {
-        machine.peers[peer]?.conversation?.peerAccepts(purpose) ?? false
+        driver.machine.peers[peer]?.conversation?.peerAccepts(purpose) ?? false
     }
 }

@@ -19,5 +19,5 @@ extension Session {
     public func stopAcceptingPairing() { onLoop { $0.machine.acceptsPairing = false } }
 
     /// Whether the session is paired with the identity that a peer acts for. Call it on the loop.
-    package func isPaired(with peer: PeerID) -> Bool { machine.isPaired(with: peer) }
+    package func isPaired(with peer: PeerID) -> Bool { driver.machine.isPaired(with: peer) }
 }

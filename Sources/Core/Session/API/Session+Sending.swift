@@ -10,7 +10,7 @@ extension Session {
         switch reliability {
         case .reliable(let lane):
             guard isOnLoop else { return try stage(bytes, to: peer, on: lane) }
-            if try machine.send(bytes, to: peer, on: lane, isNext: false) { driver.flushSoon() }
+            if try driver.machine.send(bytes, to: peer, on: lane, isNext: false) { driver.flushSoon() }
         case .unreliable, .unordered, .newest: try sendUnreliable(bytes, to: peer, reliability)
         }
     }
@@ -41,7 +41,9 @@ extension Session {
         _ payload: ByteSlice, of kind: MessageKind?, to peer: PeerID, on lane: Lane = .main
     ) throws(NighError) {
         if isOnLoop {
-            if try machine.send(payload, of: kind, to: peer, on: lane, isNext: false) { driver.flushSoon() }
+            if try driver.machine.send(payload, of: kind, to: peer, on: lane, isNext: false) {
+                driver.flushSoon()
+            }
         } else {
             let port = try directory.port(of: peer)
             try port.stage(payload, of: kind, on: lane, isNext: false)
@@ -55,7 +57,7 @@ extension Session {
         try checkOpen(for: peers)
         var failures: [PeerID: NighError] = [:]
         if case .reliable(let lane) = reliability, peers.count > 1, isOnLoop {
-            if machine.send(payload, to: peers, on: lane, failures: &failures) { driver.flushSoon() }
+            if driver.machine.send(payload, to: peers, on: lane, failures: &failures) { driver.flushSoon() }
             if !failures.isEmpty { throw PartialSendError(failures: failures) }
             return
         }

@@ -28,9 +28,6 @@ public final class Session: Sendable {
     /// The mark of the loop's thread, if it has one of its own.
     private let threadMark: ThreadMark?
     let driver: SessionDriver
-    /// The driver's machine, touched on the loop only. It is kept here so that a message sent from the loop reaches it
-    /// without retaining the driver.
-    nonisolated(unsafe) let machine: SessionMachine
     let directory = PortDirectory()
     /// How peers and invitations reach this session.
     package let reference: SessionReference
@@ -88,7 +85,7 @@ public final class Session: Sendable {
             loop: loop, directory: directory, portNotifier: portNotifier, reports: reports,
             unreliableLimit: configuration.limits.unreliableMessage, driverReference: driverReference,
             layers: configuration.layers)
-        let machine = SessionMachine(
+        var machine = SessionMachine(
             reference: reference, hello: hello, limits: configuration.limits, timings: configuration.timings,
             transports: transports.map {
                 .init(
@@ -112,7 +109,7 @@ public final class Session: Sendable {
             role: configuration.role, layers: layers, directory: directory, reports: reports,
             driverReference: driverReference, portNotifier: portNotifier)
         self.id = identity.peerID
-        self.identity = machine.identity
+        self.identity = driver.machine.identity
         var withoutLayers = configuration
         withoutLayers.layers = []
         self.configuration = withoutLayers
@@ -121,7 +118,6 @@ public final class Session: Sendable {
         self.loop = loop
         threadMark = reference.threadMark
         self.driver = driver
-        self.machine = machine
         self.reference = reference
         messages = MessageSequence(inbox: driver.inbox)
         for layer in configuration.layers { layer.attach(to: self) }

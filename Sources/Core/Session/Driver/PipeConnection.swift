@@ -1,15 +1,15 @@
 /// A pipe and its link: passes the pipe's reports to the session machine, and messages on to the program. Loop only.
 final class PipeConnection: PipeHandler {
-    // The properties that each message uses are not checked for exclusive access; see `SessionMachine`.
+    // The properties that each message uses are not checked for exclusive access; see `Conversation`.
 
     let pipe: any Pipe
     let link: Link
     /// Whether reading is paused, until the link's answers have been written or while the link is held.
-    @exclusivity(unchecked) var isPaused = false
+    var isPaused = false
     /// How the pipe ended, if it ended while the link was held.
-    @exclusivity(unchecked) var endWhileHeld: Result<Void, NighError>?
+    var endWhileHeld: Result<Void, NighError>?
     /// Whether the driver counts this pipe among the closed ones that still have something to send.
-    @exclusivity(unchecked) var isDraining = false
+    var isDraining = false
     /// The pipe's port for datagrams, once it is open.
     @exclusivity(unchecked) private(set) var datagramPort: (any DatagramPort)?
     /// The driver holds the connection in turn, until the link is over or the session is closed. From then on only the

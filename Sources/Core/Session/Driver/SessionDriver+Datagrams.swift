@@ -21,15 +21,14 @@ extension SessionDriver {
     @inline(__always)
     func sendPackets() {
         while let link = machine.nextLinkWithPackets() {
-            guard let path = link.datagrams, let connection = connections[link.number] else { continue }
+            guard let output = link.datagrams?.output, let connection = connections[link.number] else {
+                continue
+            }
             if link.machine.tap != nil { observe(link) }
-            send(path, through: connection.datagramPort)
-        }
-    }
-
-    private func send(_ path: DatagramPath, through port: (any DatagramPort)?) {
-        path.output.drain { packet, source in
-            path.noteUnsent(port?.send(packet, to: source) ?? .dropped)
+            output.drain { packet, source in
+                let outcome = connection.datagramPort?.send(packet, to: source) ?? .dropped
+                link.datagrams?.noteUnsent(outcome)
+            }
         }
     }
 

@@ -2,10 +2,10 @@
 /// machine's inputs and outputs on the other. It decides nothing.
 ///
 /// `@unchecked Sendable`: after `start` everything here is touched on the loop only, which `Session` ensures.
-/// Properties that each message uses are not checked for exclusive access, as in `SessionMachine`.
+/// Properties that each message uses are not checked for exclusive access; see `Conversation`.
 /// This file is long because the driver's state is private to it.
 final class SessionDriver: @unchecked Sendable {
-    let machine: SessionMachine
+    @exclusivity(unchecked) var machine: SessionMachine
     let directory: PortDirectory
     private let portNotifier: PortNotifier
     let loop: any EventLoop
@@ -21,11 +21,11 @@ final class SessionDriver: @unchecked Sendable {
     let observers: [any LinkObserver]
 
     @exclusivity(unchecked) private(set) var messageHandlerBox: MessageHandlerBox?
-    @exclusivity(unchecked) private var onEvent: EventHandler?
+    private var onEvent: EventHandler?
     /// The layers; nil without any, and after the end.
     @exclusivity(unchecked) private(set) var layers: LayerCalls?
     private(set) var hasStarted = false
-    @exclusivity(unchecked) private(set) var isClosed = false
+    private(set) var isClosed = false
 
     private var calls =
         NumberTable<@Sendable (Result<PeerID, NighError>) -> Void>()
@@ -42,15 +42,10 @@ final class SessionDriver: @unchecked Sendable {
     private var drainingPipes = 0
     /// Ends the session even if something has not left by then. Set once all conversations have ended.
     private var goodbyeTimer: LoopTimer?
-    @exclusivity(unchecked) var depth = 0
-    @exclusivity(unchecked) var flushIsDue = false
-    @exclusivity(unchecked) private var timerFiresAt = Moment.never
-    /// The link whose pipe brought bytes last, and when.
-    @exclusivity(unchecked) private var lastInput: (link: UInt64, moment: Moment) = (0, .never)
-    /// Whether only that pipe has brought bytes at the last two moments with input.
-    @exclusivity(unchecked) private var isOnlyInput = false
-    /// Whether this turn writes at its end, and does not wait for other turns.
-    @exclusivity(unchecked) private var writesAtOnce = false
+    var depth = 0
+    var flushIsDue = false
+    private var timerFiresAt = Moment.never
+    @exclusivity(unchecked) private var input = InputPattern()
     var flushWork: @Sendable () -> Void = {}
     private var timerWork: @Sendable () -> Void = {}
     /// How work given to the loop finds the driver.
@@ -65,24 +60,25 @@ final class SessionDriver: @unchecked Sendable {
     static let flowByteCount = 3 << 10
 
     init(
-        machine: SessionMachine, loop: any EventLoop, transports: [any Transport],
+        machine: consuming SessionMachine, loop: any EventLoop, transports: [any Transport],
         advertisement: Advertisement,
         role: SessionRole, layers: LayerCalls?, directory: PortDirectory, reports: SessionReports,
         driverReference: DriverReference, portNotifier: PortNotifier
     ) {
+        let trust = machine.trust
+        inbox = Self.makeInbox(machine, portNotifier)
         self.machine = machine
         self.layers = layers
         observers = layers?.observers ?? []
         self.driverReference = driverReference
         self.portNotifier = portNotifier
-        inbox = Self.makeInbox(machine, portNotifier)
         self.directory = directory
         self.reports = reports
         self.loop = loop
         self.transports = transports
         self.advertisement = advertisement
         self.role = role
-        trustSynchronizer = machine.trust.storage?.makeSynchronizer(of: machine.trust, on: loop) {
+        trustSynchronizer = trust.storage?.makeSynchronizer(of: trust, on: loop) {
             [driverReference] in
             driverReference.driver?.report(.problem($0))
         } becameIdle: { [driverReference] in
@@ -92,7 +88,9 @@ final class SessionDriver: @unchecked Sendable {
         timerWork = { [driverReference] in driverReference.driver?.timerFired() }
     }
 
-    private static func makeInbox(_ machine: SessionMachine, _ portNotifier: PortNotifier) -> MessageInbox {
+    private static func makeInbox(_ machine: borrowing SessionMachine, _ portNotifier: PortNotifier)
+        -> MessageInbox
+    {
         MessageInbox(
             receiveWindow: machine.limits.receiveWindow, owner: machine.hello.peer, portNotifier: portNotifier
         )
@@ -266,8 +264,8 @@ final class SessionDriver: @unchecked Sendable {
 
     private func afterInput() {
         guard performOutputs() else { return }
-        if writesAtOnce {
-            writesAtOnce = false
+        if input.writesAtOnce {
+            input.writesAtOnce = false
             depth &+= 1
             writeDirtyLinks()
             depth &-= 1
@@ -287,19 +285,33 @@ final class SessionDriver: @unchecked Sendable {
         return true
     }
 
-    /// Decides whether messages sent in the turn that begins are written at its end. Otherwise they are gathered until
-    /// the loop has looked at all pipes. They are written at once if the pipe has brought a few bytes and no other pipe
-    /// any at this moment or the last one: then there is nothing to gather, and waiting would only cost time.
+    /// Takes note of bytes from a pipe, before the turn with them begins.
     @inline(__always)
     func noteInput(_ byteCount: Int, from link: UInt64, now: Moment) {
-        if link != lastInput.link {
-            isOnlyInput = false
-            lastInput = (link, now)
-        } else if now != lastInput.moment {
-            isOnlyInput = true
-            lastInput.moment = now
+        input.note(byteCount, from: link, now: now)
+    }
+
+    /// Decides whether messages sent in a turn are written at its end. Otherwise they are gathered until the loop has
+    /// looked at all pipes. They are written at once if the pipe has brought a few bytes and no other pipe any at this
+    /// moment or the last one: then there is nothing to gather, and waiting would only cost time.
+    private struct InputPattern {
+        /// The link whose pipe brought bytes last, and when.
+        private var last: (link: UInt64, moment: Moment) = (0, .never)
+        /// Whether only that pipe has brought bytes at the last two moments with input.
+        private var isOnly = false
+        /// Whether this turn writes at its end, and does not wait for other turns.
+        var writesAtOnce = false
+
+        mutating func note(_ byteCount: Int, from link: UInt64, now: Moment) {
+            if link != last.link {
+                isOnly = false
+                last = (link, now)
+            } else if now != last.moment {
+                isOnly = true
+                last.moment = now
+            }
+            writesAtOnce = isOnly && byteCount < flowByteCount
         }
-        writesAtOnce = isOnlyInput && byteCount < Self.flowByteCount
     }
 
     /// Schedules the writing of all links behind all work of this turn, so that the bytes leave in one go. Within an
@@ -475,11 +487,11 @@ final class SessionDriver: @unchecked Sendable {
     func begin(
         _ stage: NighError.Stage, _ token: CallToken,
         _ completion: @escaping @Sendable (Result<PeerID, NighError>) -> Void,
-        _ call: (SessionMachine, Moment) -> Void
+        _ call: (inout SessionMachine, Moment) -> Void
     ) {
         guard hasStarted, !isClosed else { return completion(.failure(NighError(stage, .closed))) }
         calls[token.number] = completion
-        inTurn { call(machine, loop.now) }
+        inTurn { call(&machine, loop.now) }
     }
 
     /// Cancels the program's call.

@@ -1,22 +1,20 @@
 /// A request of this session under way: it dials one route after another, sends the request, and waits for the answer.
 /// The phase of its peer tells its purpose: a conversation, a resume, or a move. Loop only.
 final class Attempt {
-    // The properties are not checked for exclusive access; see `SessionMachine`.
-
     /// When the attempt is given up.
-    @exclusivity(unchecked) var deadline: Moment
+    var deadline: Moment
     /// The search for the link on which the request is sent.
     let race: DialRace
-    @exclusivity(unchecked) var link: Link?
-    @exclusivity(unchecked) var requestSent = false
+    var link: Link?
+    var requestSent = false
     /// When this side gives up the link on which the request was sent, and tries the next route. For an invitation,
     /// when the time named in the request is over, if the invitation lasts longer by now.
-    @exclusivity(unchecked) var routeDeadline = Moment.never
+    var routeDeadline = Moment.never
     /// The bytes of each lane that the request grants to the peer, if this grant counts only after the answer.
-    @exclusivity(unchecked) var granted: UInt64?
+    var granted: UInt64?
     /// The moment until which this side waits for the peer's own request, because the peer preferred its own link.
     /// After it, this side tries again.
-    @exclusivity(unchecked) var waitsForPeerUntil = Moment.never
+    var waitsForPeerUntil = Moment.never
 
     init(race: DialRace, deadline: Moment, link: Link? = nil) {
         self.race = race

@@ -5,10 +5,10 @@
 /// It does no I/O, like the machines around it. The session machine owns it from the first request to the end. Loop
 /// only. This file is long because the state of a conversation is private to it.
 package final class Conversation: FrameSource {
-    @exclusivity(unchecked) var id: UInt64
+    var id: UInt64
     /// The ID of this side's own invitation, if its answer was lost before this side accepted the peer's. The peer may
     /// have accepted it by then. If so, it knows the conversation by this ID only.
-    @exclusivity(unchecked) var ownInvitation: UInt64?
+    var ownInvitation: UInt64?
     let peer: PeerID
     /// The incarnation of the peer in this conversation. A peer that was started again knows nothing of the
     /// conversation.
@@ -21,10 +21,8 @@ package final class Conversation: FrameSource {
     // These are touched for each message. A run-time check for overlapping access would cost as much as the message,
     // and is not needed: everything here is confined to the loop, and nothing is called back while it is being changed.
     @exclusivity(unchecked) var statistics = ConversationCounts()
-    @exclusivity(unchecked)
-    private var sending: InlineArray<2, SendLane>
-    @exclusivity(unchecked)
-    private var receiving: InlineArray<2, ReceiveLane>
+    @exclusivity(unchecked) private var sending: InlineArray<2, SendLane>
+    @exclusivity(unchecked) private var receiving: InlineArray<2, ReceiveLane>
     @exclusivity(unchecked) private var granted: InlineArray<2, UInt64> = [0, 0]
     private let receiveWindow: Int
     private let messageLimit: Int
@@ -40,10 +38,10 @@ package final class Conversation: FrameSource {
     let streamAgreement: StreamTable.Agreement?
 
     /// Received bytes that the program has not read.
-    @exclusivity(unchecked) private(set) var unread: Int
-    @exclusivity(unchecked) private var unacknowledgedBytes = 0
+    private(set) var unread: Int
+    private var unacknowledgedBytes = 0
     /// When an acknowledgement has to leave at the latest.
-    @exclusivity(unchecked) private(set) var acknowledgeBy = Moment.never
+    private(set) var acknowledgeBy = Moment.never
 
     /// How many bytes of each lane are written before it is the other's turn. So a bulk transfer delays the main lane
     /// only a little.
@@ -83,31 +81,31 @@ package final class Conversation: FrameSource {
     }
 
     /// False once the conversation has ended.
-    @exclusivity(unchecked) private(set) var isActive = true
+    private(set) var isActive = true
 
     /// False once this side is leaving or the conversation has ended.
-    @exclusivity(unchecked) private(set) var acceptsMessages = true
+    private(set) var acceptsMessages = true
 
     /// Whether the link knows that there is something to write. Set with the first message after a `gather`.
-    @exclusivity(unchecked) var isAnnounced = false
+    var isAnnounced = false
 
     /// The link that carries the conversation now. With it, a sender need not look the link up in the peer's record. (A
     /// link knows its conversation for the same reason, for received messages.)
     @exclusivity(unchecked) var link: Link? { didSet { streams?.isReconnecting = link == nil } }
 
     /// The context of this side's own invitation, which it withdrew to accept the peer's.
-    @exclusivity(unchecked) var crossedContext: [UInt8]?
+    var crossedContext: [UInt8]?
     /// Where the messages of this conversation are kept, if they have a sequence of their own.
     @exclusivity(unchecked) var inbox: MessageInbox?
 
     /// Whether the program was last told that the peer does not respond.
-    @exclusivity(unchecked) var isReportedUnresponsive = false
+    var isReportedUnresponsive = false
     /// How many links in a row have broken shortly after they began to carry the conversation.
-    @exclusivity(unchecked) var briefLinks = 0
+    var briefLinks = 0
     /// Set when this side is leaving, which it does once everything that it sent is acknowledged.
-    @exclusivity(unchecked) var departure: Departure?
+    var departure: Departure?
     /// The calls that wait until the peer has acknowledged all messages before them.
-    @exclusivity(unchecked) private(set) var flushes: [Flush] = []
+    private(set) var flushes: [Flush] = []
 
     /// Stops accepting messages, and reports `error` to all that wait for room. Staged messages can still be taken.
     /// With `keepsRelays`, streams for relays go on, and the conversation is not drained before this side has ended its

@@ -23,12 +23,10 @@ final class DialRace {
         var link: Link?
     }
 
-    // The properties are not checked for exclusive access; see `SessionMachine`.
-
     let number: UInt64
     let purpose: DialPurpose
     /// When a dial is given up at the latest.
-    @exclusivity(unchecked) var deadline: Moment
+    var deadline: Moment
     /// Whether a conversation waits for the link. If so, dials that have proven nothing for a while do not delay the
     /// next search.
     let isHurried: Bool
@@ -41,12 +39,12 @@ final class DialRace {
     /// The addresses that this race has dialled or reached, or is about to dial.
     @exclusivity(unchecked) private var seen: [TransportAddress] = []
     /// When the last route was dialled.
-    @exclusivity(unchecked) var lastRouteAt = Moment(nanoseconds: .min)
+    var lastRouteAt = Moment(nanoseconds: .min)
     /// Until when the race waits for the places behind a route; nil while no transport was asked for them.
-    @exclusivity(unchecked) var placesDeadline: Moment?
+    var placesDeadline: Moment?
     @exclusivity(unchecked) var failures: [NighError] = []
     /// When the machine looks at the race by itself.
-    @exclusivity(unchecked) var wakesAt = Moment.never
+    var wakesAt = Moment.never
 
     init(
         number: UInt64, purpose: DialPurpose, routes: [RouteRecord], deadline: Moment, isHurried: Bool

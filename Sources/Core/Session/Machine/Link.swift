@@ -16,10 +16,10 @@ final class Link {
         case finished
     }
 
-    // The properties that each message uses are not checked for exclusive access; see `SessionMachine`.
+    // The properties that each message uses are not checked for exclusive access; see `Conversation`.
 
     let number: UInt64
-    let machine: LinkMachine
+    @exclusivity(unchecked) var machine: LinkMachine
     let transport: Int
     let dial: DialID?
     /// Whether the other end is a guest.
@@ -35,7 +35,7 @@ final class Link {
     var carriesSince = Moment.never
     /// Whether received bytes stay unread until the answer on another link. This link carries the conversation, and the
     /// other one may take over.
-    @exclusivity(unchecked) var isHeld = false
+    var isHeld = false
     /// Whether it took over from a link on a worse transport.
     var isBetter = false
     /// The path for datagrams, once this side has one.
@@ -45,7 +45,7 @@ final class Link {
     /// Whether the transport had no datagram port.
     var lacksPort = false
     /// The pings that wait for the path.
-    @exclusivity(unchecked) var packetPings: [PacketPings.Request] = []
+    var packetPings: [PacketPings.Request] = []
     /// Where the other side takes packets, until the path has begun.
     var datagramOffer: DatagramOffer?
     /// The newest unreliable messages of keys, which wait for room within the link.
@@ -53,14 +53,14 @@ final class Link {
     /// The introducer's token that the other side has sent, not checked yet; empty without one.
     var introduction: [UInt8] = []
     /// Whether it is in the queue of links that may have something to write.
-    @exclusivity(unchecked) var isDirty = false
+    var isDirty = false
     /// Whether it is in the queue of links that have packets to send.
-    @exclusivity(unchecked) var hasPackets = false
+    var hasPackets = false
     /// The earliest moment at which the session machine will look at this link by itself.
-    @exclusivity(unchecked) var wakesAt = Moment.never
+    var wakesAt = Moment.never
 
     init(
-        number: UInt64, machine: LinkMachine, transport: Int, dial: DialID?, isGuest: Bool,
+        number: UInt64, machine: consuming LinkMachine, transport: Int, dial: DialID?, isGuest: Bool,
         census: SessionCensus, now: Moment
     ) {
         self.number = number
@@ -91,8 +91,7 @@ final class Link {
     /// Forgets the pings of the datagram path that have no answer yet, and returns them.
     func takePacketPings() -> [PacketPings.Request] {
         defer { packetPings = [] }
-        guard let datagrams else { return packetPings }
-        return packetPings + datagrams.abandonPings()
+        return packetPings + (datagrams?.abandonPings() ?? [])
     }
 
     /// Lets go of the peer, which may refer to the link, at the end of the session.

@@ -7,24 +7,22 @@ final class OutgoingInvitation {
         let deadline: Moment
     }
 
-    // The properties are not checked for exclusive access; see `SessionMachine`.
-
     /// The ID of the proposed conversation.
     let conversation: UInt64
     let context: [UInt8]
     /// The identity that the program took the peer for when it made the first call.
     let identity: PeerID
     /// The calls that get the outcome. The attempt lasts as long as the most patient of them.
-    @exclusivity(unchecked) private(set) var calls: [Call]
+    private(set) var calls: [Call]
     let attempt: Attempt
     /// Whether the request was sent, on the present link or on one that is over. If so, the peer may have accepted it.
-    @exclusivity(unchecked) var wasSent = false
+    var wasSent = false
     /// Whether the request was begun again on all routes, because its link was lost.
-    @exclusivity(unchecked) var isRepeated = false
+    var isRepeated = false
     /// An introducer's token for the peer; empty without one.
-    @exclusivity(unchecked) var introduction: [UInt8] = []
+    var introduction: [UInt8] = []
     /// The context of the peer's own invitation, if the peer withdrew it to accept this one.
-    @exclusivity(unchecked) var crossedContext: [UInt8]?
+    var crossedContext: [UInt8]?
 
     init(conversation: UInt64, context: [UInt8], to identity: PeerID, token: CallToken, attempt: Attempt) {
         self.conversation = conversation

@@ -3,7 +3,7 @@
 /// It and `Link` refer to each other: a link knows its peer, and the record knows the link that carries the
 /// conversation. Only the machine changes them.
 final class PeerRecord {
-    // The properties that each message uses are not checked for exclusive access; see `SessionMachine`.
+    // The properties that each message uses are not checked for exclusive access; see `Conversation`.
 
     let id: PeerID
     @exclusivity(unchecked) var identity: PeerIdentity {
@@ -42,11 +42,11 @@ final class PeerRecord {
 
     /// Bytes of ended conversations with the peer that the program has not read yet. They count against the next
     /// conversation, so that coming and going gives no peer more room.
-    @exclusivity(unchecked) var unreadLeft = 0
+    var unreadLeft = 0
     /// The number of links whose hello named this peer.
-    @exclusivity(unchecked) var linkCount = 0
-    @exclusivity(unchecked) var wakesAt = Moment.never
-    @exclusivity(unchecked) var lastCounts: ConversationCounts?
+    var linkCount = 0
+    var wakesAt = Moment.never
+    var lastCounts: ConversationCounts?
 
     private let census: SessionCensus
 

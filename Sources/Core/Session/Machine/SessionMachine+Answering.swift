@@ -9,7 +9,7 @@ extension SessionMachine {
     // MARK: The program's answers
 
     /// Accepts an invitation for the program. Does nothing if the invitation is over.
-    func accept(_ invitation: Invitation, now: Moment) {
+    mutating func accept(_ invitation: Invitation, now: Moment) {
         guard let (peer, pending) = pending(invitation) else { return }
         accept(pending, of: peer, now: now)
     }
@@ -27,7 +27,7 @@ extension SessionMachine {
     /// - Parameters:
     ///   - own: the context of the program's own invitation, if it accepts by inviting.
     ///   - token: the call that gets the outcome.
-    func accept(
+    mutating func accept(
         _ invitation: IncomingInvitation, of peer: PeerRecord, inviting own: [UInt8]? = nil,
         token: CallToken? = nil, now: Moment
     ) {
@@ -45,7 +45,7 @@ extension SessionMachine {
     }
 
     /// Declines an invitation for the program.
-    func decline(_ invitation: Invitation, reason: String, retryAfter: Duration) {
+    mutating func decline(_ invitation: Invitation, reason: String, retryAfter: Duration) {
         guard let (peer, pending) = pending(invitation) else { return }
         // Rounded up, because zero means that the answer is final.
         let (whole, rest) = retryAfter.components
@@ -53,7 +53,7 @@ extension SessionMachine {
         decline(peer, pending, code: .declined, reason: reason, retryAfter: seconds)
     }
 
-    func decline(
+    mutating func decline(
         _ peer: PeerRecord, _ invitation: IncomingInvitation, code: ConversationRefusal.Code, reason: String,
         retryAfter: UInt32
     ) {
@@ -65,7 +65,8 @@ extension SessionMachine {
     // MARK: Requests of peers
 
     /// Handles a request for a conversation, or for a conversation to resume, on an accepted link.
-    func requestReceived(_ request: ConversationRequest, isResume: Bool, on link: Link, now: Moment) {
+    mutating func requestReceived(_ request: ConversationRequest, isResume: Bool, on link: Link, now: Moment)
+    {
         guard let peer = link.peer, link.machine.side == .accepting, link.purpose == .unsettled else {
             return violated(link, "a request at the wrong time", now: now)
         }
@@ -110,7 +111,7 @@ extension SessionMachine {
     }
 
     /// Resolves this session's own request by accepting the peer's, because both sides ask each other.
-    private func resolveAttempt(
+    private mutating func resolveAttempt(
         of peer: PeerRecord, by request: ConversationRequest, on link: Link, now: Moment
     ) {
         guard case .inviting(let own) = peer.phase else { return }
@@ -142,7 +143,9 @@ extension SessionMachine {
     private static let retryAfterWhenFull: UInt32 = 2
 
     /// Passes an invitation to the program, or refuses it by rule.
-    private func consider(_ request: ConversationRequest, on link: Link, from peer: PeerRecord, now: Moment) {
+    private mutating func consider(
+        _ request: ConversationRequest, on link: Link, from peer: PeerRecord, now: Moment
+    ) {
         guard !isClosing else { return close(link, .sessionClosed) }
         guard engagedPeers < limits.peers else {
             return refuse(request, on: link, .full, retryAfter: Self.retryAfterWhenFull)
@@ -172,7 +175,7 @@ extension SessionMachine {
     }
 
     /// Ends an invitation without the program's answer.
-    func endInvitation(of peer: PeerRecord, cause: NighError.Cause, code: LinkClose.Code) {
+    mutating func endInvitation(of peer: PeerRecord, cause: NighError.Cause, code: LinkClose.Code) {
         guard let invitation = peer.invitation else { return }
         peer.phase = .available(nil)
         close(invitation.link, code)
@@ -181,7 +184,7 @@ extension SessionMachine {
         updateState(of: peer)
     }
 
-    func refuse(
+    mutating func refuse(
         _ request: ConversationRequest, on link: Link, _ code: ConversationRefusal.Code, reason: String = "",
         retryAfter: UInt32 = 0
     ) {
@@ -199,7 +202,7 @@ extension SessionMachine {
     /// Accepts a request, and begins or continues the conversation on this link.
     ///
     /// - Parameter own: the context of this session's own invitation, if it gives one up.
-    private func acceptRequest(
+    private mutating func acceptRequest(
         _ request: ConversationRequest, on link: Link, with peer: PeerRecord, inviting own: [UInt8]? = nil,
         now: Moment
     ) -> Bool {
@@ -215,7 +218,7 @@ extension SessionMachine {
         return carry(conversation, on: link, with: peer, peerStanding: request.standing, now: now)
     }
 
-    func finish(_ tokens: [CallToken], with peer: PeerRecord, agreed: Bool) {
+    mutating func finish(_ tokens: [CallToken], with peer: PeerRecord, agreed: Bool) {
         guard !agreed else { return tokens.forEach { output(.finish($0, .success(peer.id))) } }
         let error = NighError(
             .inviting, .protocolViolation("impossible counts at the beginning of a conversation"),

@@ -19,7 +19,7 @@ extension SessionMachine {
 
     /// Starts or stops the wait for a better route, which has to be there for a while without a break. Call it when
     /// routes or the link in use have changed.
-    func considerBetterRoutes(of peer: PeerRecord, now: Moment) {
+    mutating func considerBetterRoutes(of peer: PeerRecord, now: Moment) {
         guard let carryingLink = peer.carryingLink else { return }
         if betterRoutes(of: peer).isEmpty {
             carryingLink.movesAt = .never
@@ -35,7 +35,7 @@ extension SessionMachine {
 
     /// Schedules the move to a better route. Both sides may see that route, or only one. The side with the smaller
     /// PeerID waits twice as long, so that the two seldom move at once.
-    private func waitForBetterRoute(of peer: PeerRecord, now: Moment) {
+    private mutating func waitForBetterRoute(of peer: PeerRecord, now: Moment) {
         var pause = min(timings.betterRoute * (1 << min(peer.failedMoves, 16)), timings.longestBetterRoute)
         if hello.peer < peer.id { pause = pause * 2 }
         peer.carryingLink?.movesAt = now + jittered(pause)
@@ -43,7 +43,7 @@ extension SessionMachine {
     }
 
     /// Starts a move, after the better route has been there for long enough.
-    func moveConversation(of peer: PeerRecord, now: Moment) {
+    mutating func moveConversation(of peer: PeerRecord, now: Moment) {
         guard let carryingLink = peer.carryingLink else { return }
         carryingLink.movesAt = .never
         let routes = betterRoutes(of: peer)
@@ -58,7 +58,7 @@ extension SessionMachine {
 
     /// Handles a failed move: the conversation stays where it is, and waits longer before it tries again, at least for
     /// the time that the peer named.
-    func moveFailed(of peer: PeerRecord, now: Moment, retryAfter: Duration) {
+    mutating func moveFailed(of peer: PeerRecord, now: Moment, retryAfter: Duration) {
         peer.failedMoves += 1
         considerBetterRoutes(of: peer, now: now)
         guard let carryingLink = peer.carryingLink, carryingLink.movesAt != .never else { return }
@@ -67,13 +67,13 @@ extension SessionMachine {
 
     /// Stops reading a link, because another link may take over. Bytes that come stay unread until the answer on the
     /// other link.
-    func hold(_ link: Link) {
+    mutating func hold(_ link: Link) {
         link.isHeld = true
         output(.hold(link))
     }
 
     /// Reads the link in use again, because no other link takes over for now.
-    func release(linkOf peer: PeerRecord) {
+    mutating func release(linkOf peer: PeerRecord) {
         guard let link = peer.link, link.isHeld, link.purpose != .finished else { return }
         link.isHeld = false
         output(.release(link))

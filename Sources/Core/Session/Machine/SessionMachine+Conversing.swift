@@ -18,7 +18,7 @@ extension SessionMachine {
 
     /// Makes `link` carry the conversation, to which both sides have agreed. Returns false if the peer claims something
     /// impossible about the conversation; then the link and the conversation are over.
-    func carry(
+    mutating func carry(
         _ conversation: Conversation, on link: Link, with peer: PeerRecord, peerStanding: Standing,
         now: Moment
     ) -> Bool {
@@ -72,7 +72,7 @@ extension SessionMachine {
 
     /// Ends the previous link after `link` has taken over from it. Messages of keys that wait go to the new link, pings
     /// that wait are sent once more, and a pairing that shows no digits yet starts again.
-    func replaceLink(of peer: PeerRecord, by link: Link, now: Moment) {
+    mutating func replaceLink(of peer: PeerRecord, by link: Link, now: Moment) {
         guard let old = peer.link, old !== link else { return }
         link.isBetter = transports[link.transport].priority < transports[old.transport].priority
         for (number, waiting) in pings.sorted(by: { $0.key < $1.key }) where waiting.link === old {
@@ -82,14 +82,14 @@ extension SessionMachine {
         for ping in old.takePacketPings() { send(ping, onPathOf: link, now: now) }
         movePairing(with: peer, from: old, to: link, now: now)
         link.newest = old.newest.takeAll()
-        if let path = old.datagrams { link.newest.add(path.takeWaiting()) }
+        if let waiting = old.datagrams?.takeWaiting() { link.newest.add(waiting) }
         markDirty(link)
         old.conversation?.keepCounts(of: old)
         close(old, .superseded)
     }
 
     /// Handles impossible claims of the peer at the beginning of a conversation, after both sides have agreed to it.
-    private func beginningFailed(with peer: PeerRecord, cause: NighError.Cause, now: Moment) {
+    private mutating func beginningFailed(with peer: PeerRecord, cause: NighError.Cause, now: Moment) {
         conversationsEnded.add(cause.label)
         dropManualRoutes(of: peer)
         changePhase(of: peer, to: .available(nil), cause: NighError(.conversing, cause, peer: peer.label))
@@ -97,14 +97,16 @@ extension SessionMachine {
     }
 
     /// Cleans up after a conversation with the peer is over, or has failed at its beginning.
-    private func cleanUp(_ peer: PeerRecord, now: Moment) {
+    private mutating func cleanUp(_ peer: PeerRecord, now: Moment) {
         dropManualRoutes(of: peer)
         updateState(of: peer)
         dialKnownAddresses(of: peer.id, now: now)
     }
 
     /// Handles the end of the link that carried the conversation.
-    func carryingLinkEnded(of peer: PeerRecord, _ link: Link, _ end: LinkMachine.LinkEnd, now: Moment) {
+    mutating func carryingLinkEnded(
+        of peer: PeerRecord, _ link: Link, _ end: LinkMachine.LinkEnd, now: Moment
+    ) {
         guard let conversation = peer.conversation else { return }
         conversation.link = nil
         noteLoss(of: link, with: peer, now: now)
@@ -154,7 +156,7 @@ extension SessionMachine {
 
     /// Handles that the peer does not know the conversation. It may know it by the ID of this side's own invitation.
     /// Otherwise the conversation is over.
-    func unknownToPeer(_ peer: PeerRecord, now: Moment) {
+    mutating func unknownToPeer(_ peer: PeerRecord, now: Moment) {
         guard peer.conversation?.continueAsOwnInvitation() ?? false else {
             return endConversation(of: peer, cause: .unknownConversation, now: now)
         }
@@ -167,7 +169,7 @@ extension SessionMachine {
     }
 
     /// Looks for a new link along all routes.
-    func beginResuming(_ peer: PeerRecord, now: Moment) {
+    mutating func beginResuming(_ peer: PeerRecord, now: Moment) {
         guard let recovery = peer.recovery, recovery.attempt == nil else { return }
         let preferred = preferredRoutes(of: peer)
         let routes =
@@ -182,7 +184,7 @@ extension SessionMachine {
 
     /// Pauses before the next attempt, because no route worked. The pause doubles each time, and lasts at least for the
     /// time that the peer named.
-    func pause(
+    mutating func pause(
         _ recovery: Recovery, of peer: PeerRecord, failures: [NighError], now: Moment,
         atLeast named: Duration = .zero
     ) {
@@ -194,19 +196,19 @@ extension SessionMachine {
     }
 
     /// Returns a random time between three quarters and five quarters of `duration`.
-    func jittered(_ duration: Duration) -> Moment.Span {
+    mutating func jittered(_ duration: Duration) -> Moment.Span {
         generator.jittered(Moment.Span(duration))
     }
 
     /// Ends the conversation because no link came back in time.
-    func giveUpRecovery(of peer: PeerRecord, now: Moment) {
+    mutating func giveUpRecovery(of peer: PeerRecord, now: Moment) {
         guard let recovery = peer.recovery else { return }
         let failures = recovery.failures + (recovery.attempt?.race.failures ?? [])
         endConversation(of: peer, cause: recovery.cause, attempts: failures, now: now)
     }
 
     /// Ends the conversation on this side, in whatever state it is, and notifies the program of the reason.
-    func endConversation(
+    mutating func endConversation(
         of peer: PeerRecord, cause: NighError.Cause, attempts: [NighError] = [], now: Moment
     ) {
         guard let conversation = peer.conversation else { return }
@@ -242,7 +244,7 @@ extension SessionMachine {
     }
 
     /// Ends the conversation with a guest, or its invitation, at once.
-    func sendGuestAway(_ id: PeerID, now: Moment) {
+    mutating func sendGuestAway(_ id: PeerID, now: Moment) {
         guard let peer = peers[id], peer.isGuest else { return }
         endInvitation(of: peer, cause: .left, code: .left)
         endConversation(of: peer, cause: .left, now: now)
@@ -260,7 +262,7 @@ extension SessionMachine {
 
     /// Leaves a peer. Messages sent before are still delivered, within `linger`. An invitation in either direction is
     /// withdrawn or declined.
-    func leave(_ id: PeerID, token: CallToken?, now: Moment) {
+    mutating func leave(_ id: PeerID, token: CallToken?, now: Moment) {
         guard let peer = peers[id] else { return finish(token, id) }
         if let invitation = peer.invitation {
             decline(peer, invitation, code: .declined, reason: "", retryAfter: 0)
@@ -286,7 +288,7 @@ extension SessionMachine {
     }
 
     /// Waits until the peer has acknowledged all messages that were accepted by now.
-    func flush(_ id: PeerID, token: CallToken, now: Moment) {
+    mutating func flush(_ id: PeerID, token: CallToken, now: Moment) {
         guard let peer = peers[id], let conversation = peer.conversation else {
             let error = NighError(.sending, .notConnected, peer: peers[id]?.label ?? id.short)
             return output(.finish(token, .failure(error)))
@@ -298,13 +300,13 @@ extension SessionMachine {
     }
 
     /// Finishes the calls whose messages the peer has acknowledged.
-    func finishFlushes(of conversation: Conversation) {
+    mutating func finishFlushes(of conversation: Conversation) {
         for token in conversation.takeFinishedFlushes() { finish(token, conversation.peer) }
     }
 
     /// Asks the peer for the acknowledgement of the last messages, because a call waits for it. Without a ping the peer
     /// may take its time.
-    func requestAcknowledgement(from peer: PeerRecord, now: Moment) {
+    mutating func requestAcknowledgement(from peer: PeerRecord, now: Moment) {
         guard case .connected(let conversation, let carryingLink) = peer.phase,
             conversation.departure != nil || !conversation.flushes.isEmpty, !conversation.isDrained
         else { return }
@@ -313,17 +315,17 @@ extension SessionMachine {
         markDirty(link)
     }
 
-    private func finish(_ token: CallToken?, _ id: PeerID) {
+    private mutating func finish(_ token: CallToken?, _ id: PeerID) {
         if let token { output(.finish(token, .success(id))) }
     }
 
-    func finishDeparture(of peer: PeerRecord, now: Moment) {
+    mutating func finishDeparture(of peer: PeerRecord, now: Moment) {
         guard peer.conversation?.departure != nil else { return }
         endConversation(of: peer, cause: .left, now: now)
     }
 
     /// Leaves all peers and starts nothing new. `Directive.conversationsEnded` follows, after `linger` at the latest.
-    func close(now: Moment) {
+    mutating func close(now: Moment) {
         guard !isClosing else { return }
         isClosing = true
         for index in transports.indices { addressesForgotten(transport: index) }
@@ -348,7 +350,7 @@ extension SessionMachine {
     // MARK: Reading
 
     /// Counts bytes of the peer's messages that the program has read, in this conversation or an earlier one.
-    func countRead(_ bytes: Int, from peer: PeerRecord) {
+    mutating func countRead(_ bytes: Int, from peer: PeerRecord) {
         guard bytes > 0 else { return }
         guard let conversation = peer.conversation else {
             peer.unreadLeft -= bytes
@@ -362,7 +364,7 @@ extension SessionMachine {
     // MARK: Pings
 
     /// Sends a ping to the peer, on the link in use or as a datagram.
-    func ping(_ id: PeerID, over path: PingPath, payload: [UInt8], token: CallToken, now: Moment) {
+    mutating func ping(_ id: PeerID, over path: PingPath, payload: [UInt8], token: CallToken, now: Moment) {
         guard let peer = peers[id], let link = peer.link else {
             let error = NighError(.pinging, .notConnected, peer: peers[id]?.label ?? id.short)
             return output(.answerPing(token, .failure(error)))
@@ -392,7 +394,7 @@ extension SessionMachine {
 
     /// Fails the pings of a link, also those sent as datagrams. Their answers come on the link they were sent on, or on
     /// one that took over from it, or never.
-    func failPings(on link: Link, with makeError: @autoclosure () -> NighError) {
+    mutating func failPings(on link: Link, with makeError: @autoclosure () -> NighError) {
         let packetPings = link.takePacketPings()
         guard !packetPings.isEmpty || !pings.isEmpty else { return }
         let error = makeError()

@@ -11,7 +11,7 @@ extension SessionMachine {
     /// next after `timings.nextRoute`.
     static let dialsAtOnce = 16
 
-    func race(
+    mutating func race(
         for purpose: DialPurpose, along routes: [RouteRecord], until deadline: Moment, isHurried: Bool = false
     ) -> DialRace {
         DialRace(
@@ -21,7 +21,7 @@ extension SessionMachine {
     // MARK: Running
 
     /// Begins the dials that are due. If nothing is left to begin and nothing is under way, the race is lost.
-    func run(_ race: DialRace, now: Moment) {
+    mutating func run(_ race: DialRace, now: Moment) {
         races[race.number] = race
         if isOutOfTime(race, now: now) {
             for slow in race.candidates {
@@ -50,7 +50,7 @@ extension SessionMachine {
         if case .address(let call) = race.purpose { call.deadline <= now } else { false }
     }
 
-    private func dialNextRoute(of race: DialRace, now: Moment) {
+    private mutating func dialNextRoute(of race: DialRace, now: Moment) {
         let route = race.routes[0]
         if let place = route.provenAt, place != route.address, !race.hasSeen(place) {
             return dial(DialRace.Target(route: route, address: place), in: race, now: now)
@@ -62,11 +62,11 @@ extension SessionMachine {
 
     /// Gives up earlier dials of an address. A route that was seen again is dialled again, and not twice at once,
     /// because the dial under way may never succeed.
-    private func giveUp(dialsOf address: TransportAddress, in race: DialRace) {
+    private mutating func giveUp(dialsOf address: TransportAddress, in race: DialRace) {
         for slow in race.candidates where slow.target.address == address { giveUp(slow, in: race) }
     }
 
-    private func giveUp(_ slow: DialRace.Candidate, in race: DialRace) {
+    private mutating func giveUp(_ slow: DialRace.Candidate, in race: DialRace) {
         race.candidates.removeAll { $0.dial == slow.dial }
         cancel(slow, code: .tooSlow)
         note(NighError(.connecting, .timedOut), of: slow, in: race)
@@ -99,7 +99,7 @@ extension SessionMachine {
         return deadline
     }
 
-    private func dial(_ target: DialRace.Target, in race: DialRace, now: Moment) {
+    private mutating func dial(_ target: DialRace.Target, in race: DialRace, now: Moment) {
         let dial = DialID(number: nextNumber())
         dials[dial.number] = race
         race.noteSeen(target.address)
@@ -112,14 +112,14 @@ extension SessionMachine {
     }
 
     /// Notes the link that a dial of the race has led to. Which peer is there is still to be proven.
-    func reached(_ place: TransportAddress?, by link: Link, in race: DialRace) {
+    mutating func reached(_ place: TransportAddress?, by link: Link, in race: DialRace) {
         guard let index = race.candidates.firstIndex(where: { $0.dial == link.dial }) else { return }
         race.candidates[index].link = link
         if let place { race.noteSeen(place) }
         watch(race)
     }
 
-    private func makeRoom(in race: DialRace, now: Moment) {
+    private mutating func makeRoom(in race: DialRace, now: Moment) {
         let delay = Moment.Span(timings.nextRoute)
         while race.candidates.count >= Self.dialsAtOnce, race.isWaiting,
             race.candidates[0].startedAt + delay <= now
@@ -130,7 +130,7 @@ extension SessionMachine {
 
     // MARK: Places
 
-    private func findPlaces(behindSilentCandidatesOf race: DialRace, now: Moment) {
+    private mutating func findPlaces(behindSilentCandidatesOf race: DialRace, now: Moment) {
         let delay = Moment.Span(timings.nextRoute)
         for index in race.candidates.indices where race.candidates[index].mayHidePlaces {
             guard let link = race.candidates[index].link, link.openedAt + delay <= now else { continue }
@@ -139,13 +139,13 @@ extension SessionMachine {
         }
     }
 
-    private func findPlaces(behind route: RouteRecord, for race: DialRace, now: Moment) {
+    private mutating func findPlaces(behind route: RouteRecord, for race: DialRace, now: Moment) {
         race.placesDeadline = now + Moment.Span(timings.nextRoute)
         output(.findPlaces(race: race.number, behind: route))
     }
 
     /// Takes the places behind a route of the race, which the transport has found.
-    func placesFound(
+    mutating func placesFound(
         _ places: [TransportAddress], behind route: RouteRecord, race number: UInt64, now: Moment
     ) {
         guard let race = races[number] else { return }
@@ -159,14 +159,14 @@ extension SessionMachine {
     // MARK: Failures
 
     /// Handles a dial for which the transport could not open a pipe.
-    func dialFailed(_ dial: DialID, error: NighError, now: Moment) {
+    mutating func dialFailed(_ dial: DialID, error: NighError, now: Moment) {
         guard dials[dial.number] != nil else { return }
         statistics.dialsFailed[error.cause.label, default: 0] += 1
         candidateFailed(dial, error: error, now: now)
     }
 
     /// Handles a dial that led to no link, or to a link that ended before it had proven which peer is there.
-    func candidateFailed(_ dial: DialID, error: NighError, now: Moment) {
+    mutating func candidateFailed(_ dial: DialID, error: NighError, now: Moment) {
         guard let race = dials.remove(dial.number),
             let index = race.candidates.firstIndex(where: { $0.dial == dial })
         else { return }
@@ -181,7 +181,7 @@ extension SessionMachine {
     }
 
     /// Continues a race with the routes that are left, because the link that it had found was of no use.
-    func continueRace(_ race: DialRace, after error: NighError, now: Moment) {
+    mutating func continueRace(_ race: DialRace, after error: NighError, now: Moment) {
         race.failures.append(error.about(label(of: race.purpose)))
         run(race, now: now)
     }
@@ -213,7 +213,7 @@ extension SessionMachine {
 
     /// Ends a race that `link` has won by proving which peer is there, and cancels its other dials. The routes that are
     /// left stay, in case the link is of no use.
-    func raceWon(_ race: DialRace, by link: Link) {
+    mutating func raceWon(_ race: DialRace, by link: Link) {
         if let index = race.candidates.firstIndex(where: { $0.dial == link.dial }) {
             let winner = race.candidates.remove(at: index)
             dials[winner.dial.number] = nil
@@ -223,7 +223,7 @@ extension SessionMachine {
     }
 
     /// Cancels everything that the race has under way.
-    func stop(_ race: DialRace, code: LinkClose.Code = .cancelled) {
+    mutating func stop(_ race: DialRace, code: LinkClose.Code = .cancelled) {
         let candidates = race.candidates
         race.candidates = []
         race.places = []
@@ -233,7 +233,7 @@ extension SessionMachine {
         for candidate in candidates { cancel(candidate, code: code) }
     }
 
-    private func cancel(_ candidate: DialRace.Candidate, code: LinkClose.Code) {
+    private mutating func cancel(_ candidate: DialRace.Candidate, code: LinkClose.Code) {
         dials[candidate.dial.number] = nil
         if let link = candidate.link {
             close(link, code)
@@ -242,7 +242,7 @@ extension SessionMachine {
         }
     }
 
-    private func raceLost(_ race: DialRace, now: Moment) {
+    private mutating func raceLost(_ race: DialRace, now: Moment) {
         stop(race, code: .tooSlow)
         switch race.purpose {
         case .peer(let id):

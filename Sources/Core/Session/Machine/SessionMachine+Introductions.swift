@@ -7,7 +7,7 @@ extension SessionMachine {
 
     /// Takes the addresses at which a peer can be reached, in place of those that were given before. Addresses of
     /// transports that this session does not have are left out.
-    func introduce(_ introduced: IntroducedPeer, now: Moment) {
+    mutating func introduce(_ introduced: IntroducedPeer, now: Moment) {
         guard introduced.id != hello.peer, !isClosing,
             peers[introduced.id] != nil || !introduced.addresses.isEmpty,
             let peer = record(of: introduced.id, name: introduced.name)
@@ -45,7 +45,7 @@ extension SessionMachine {
     }
 
     /// Takes back the addresses of a peer that others have given.
-    func forgetIntroduction(of id: PeerID) {
+    mutating func forgetIntroduction(of id: PeerID) {
         guard let peer = peers[id] else { return }
         removeRoutes(of: peer) { $0.source == .introduction }
         if peer.isIdle { peers[id] = nil }

@@ -5,7 +5,7 @@
 extension SessionMachine {
     /// Takes an address that a transport knows, to find out which peer is there. If it is reported again, it is dialled
     /// again at once.
-    func addressKnown(_ address: TransportAddress, transport: Int, now: Moment) {
+    mutating func addressKnown(_ address: TransportAddress, transport: Int, now: Moment) {
         guard !isClosing else { return }
         if let known = knownAddresses.first(where: { $0.address == address }) {
             return dialKnownAddress(known, now: now)
@@ -21,7 +21,7 @@ extension SessionMachine {
     }
 
     /// Forgets the addresses of a transport that looks for no peers any more. `routesLost` removes the routes.
-    func addressesForgotten(transport: Int) {
+    mutating func addressesForgotten(transport: Int) {
         let forgotten = knownAddresses.filter { $0.transport == transport }
         knownAddresses.removeAll { $0.transport == transport }
         for known in forgotten {
@@ -31,26 +31,26 @@ extension SessionMachine {
     }
 
     /// Tries the addresses of a transport again after it came up, because a peer may answer there now.
-    func dialKnownAddresses(transport: Int, now: Moment) {
+    mutating func dialKnownAddresses(transport: Int, now: Moment) {
         for known in knownAddresses where known.transport == transport { dialKnownAddress(known, now: now) }
     }
 
     /// Looks again at the addresses where the peer was seen, because it may not be there any more.
-    func dialKnownAddresses(of peer: PeerID, now: Moment) {
+    mutating func dialKnownAddresses(of peer: PeerID, now: Moment) {
         for known in knownAddresses where peerByAddress[known.address] == peer {
             dialKnownAddress(known, now: now)
         }
     }
 
     /// Looks at an address again when that is due.
-    func addressTimeArrived(_ number: UInt64, now: Moment) {
+    mutating func addressTimeArrived(_ number: UInt64, now: Moment) {
         guard let known = knownAddresses.first(where: { $0.number == number }), known.dueAt <= now else {
             return
         }
         dialKnownAddress(known, now: now)
     }
 
-    private func dialKnownAddress(_ known: KnownAddress, now: Moment) {
+    private mutating func dialKnownAddress(_ known: KnownAddress, now: Moment) {
         guard known.race == nil, !isClosing else { return }
         // A conversation proves more than a dial could.
         guard !isEngaged(at: known.address) else {
@@ -70,13 +70,13 @@ extension SessionMachine {
         return peer.state.isEngaged
     }
 
-    private func scheduleDial(of known: KnownAddress, after span: Moment.Span, now: Moment) {
+    private mutating func scheduleDial(of known: KnownAddress, after span: Moment.Span, now: Moment) {
         known.dueAt = now + span
         watch(known)
     }
 
     /// Handles the hello of the peer at a known address. The link has no other purpose.
-    func knownAddressAnswered(_ hello: Hello, at known: KnownAddress, on link: Link, now: Moment) {
+    mutating func knownAddressAnswered(_ hello: Hello, at known: KnownAddress, on link: Link, now: Moment) {
         close(link, .cancelled)
         let advertisement = Advertisement(
             service: hello.service, peer: hello.peer, name: hello.name,
@@ -96,7 +96,7 @@ extension SessionMachine {
     }
 
     /// Handles a dial that reached no peer, or none that this session can talk to.
-    func knownAddressFailed(_ known: KnownAddress, error: NighError, now: Moment) {
+    mutating func knownAddressFailed(_ known: KnownAddress, error: NighError, now: Moment) {
         known.race = nil
         // The address leads to this session itself, and so may all places behind a name. It may be another peer's one
         // day, so nothing is wrong with it.

@@ -76,7 +76,7 @@ extension SessionMachine {
     /// Otherwise returns nil, and `nextDelivery` continues. This is the fast path for nearly all messages: it retains
     /// nothing and makes no step.
     @inline(__always)
-    func nextWholeMessage(
+    mutating func nextWholeMessage(
         from link: Link, in conversation: Conversation, now: Moment
     ) -> FrameDecoder.Frame? {
         guard !hasDirectives, let frame = link.machine.nextWholeMessage() else { return nil }
@@ -91,7 +91,7 @@ extension SessionMachine {
 
     /// Processes the bytes that a link received, up to the next message for the program. Returns nil if there is none.
     @inline(__always)
-    func nextDelivery(from link: Link, now: Moment) -> Delivery? {
+    mutating func nextDelivery(from link: Link, now: Moment) -> Delivery? {
         while let step = link.machine.next(now: now) {
             if let delivery = handle(step, on: link, now: now) { return delivery }
         }
@@ -100,7 +100,7 @@ extension SessionMachine {
 
     /// Acknowledges received messages if that is due. Call it when `nextDelivery` has returned nil.
     @inline(__always)
-    func finishReceiving(on link: Link, now: Moment) {
+    mutating func finishReceiving(on link: Link, now: Moment) {
         conversationToWake.take()?.wakeReaders()
         watchLargeChunks(now: now)
         guard link.purpose != .finished else { return }
@@ -115,12 +115,12 @@ extension SessionMachine {
         watch(link)
     }
 
-    func acknowledge(_ conversation: Conversation, on link: Link) {
+    mutating func acknowledge(_ conversation: Conversation, on link: Link) {
         link.machine.send(conversation.takeStanding())
         markDirty(link)
     }
 
-    private func handle(_ step: LinkMachine.Step, on link: Link, now: Moment) -> Delivery? {
+    private mutating func handle(_ step: LinkMachine.Step, on link: Link, now: Moment) -> Delivery? {
         do throws(WireError) {
             switch step {
             case .secured: secured(link, now: now)
@@ -178,21 +178,21 @@ extension SessionMachine {
     }
 
     /// Measures the round trip of the link if windows of streams are to follow it and nothing has measured it yet.
-    func measureRoundTrip(for conversation: Conversation, on link: Link, now: Moment) {
+    mutating func measureRoundTrip(for conversation: Conversation, on link: Link, now: Moment) {
         guard conversation.streams?.takeRoundTripRequest() ?? false else { return }
         link.machine.sendAutomaticPing(now: now)
         markDirty(link)
     }
 
     /// Tells the program that the peer responds again, if it was told that the peer does not.
-    func reportResponsive(_ peer: PeerRecord) {
+    mutating func reportResponsive(_ peer: PeerRecord) {
         guard let conversation = peer.conversation, conversation.isReportedUnresponsive else { return }
         conversation.isReportedUnresponsive = false
         report(.peerResponsive(snapshot(of: peer)))
     }
 
     /// Reports a stream that the peer has opened, to the program or to the layer for its purpose.
-    private func report(_ stream: ByteStream) {
+    private mutating func report(_ stream: ByteStream) {
         switch stream.purpose {
         case .program: report(.streamOpened(stream))
         case .files, .comparedFiles, .relay, .channel, .calls, .channelStream, .actors, .forward:
@@ -207,7 +207,7 @@ extension SessionMachine {
         return conversation
     }
 
-    private func acknowledged(on link: Link, now: Moment) throws(WireError) {
+    private mutating func acknowledged(on link: Link, now: Moment) throws(WireError) {
         let conversation = try conversation(on: link)
         if try conversation.apply(link.machine.peerStanding, pool: &outbox.pool) { markDirty(link) }
         if !conversation.flushes.isEmpty { finishFlushes(of: conversation) }
@@ -221,7 +221,7 @@ extension SessionMachine {
 
     /// Handles a link whose other side has proven its key. A conversation that continues need not wait for the hello
     /// before its request is sent, which saves one round trip.
-    private func secured(_ link: Link, now: Moment) {
+    private mutating func secured(_ link: Link, now: Moment) {
         guard let race = race(of: link), case .peer(let id) = race.purpose, let peer = peers[id],
             peer.attempt?.race === race, peer.conversation != nil, mayConverse(with: id)
         else { return }
@@ -231,7 +231,7 @@ extension SessionMachine {
     }
 
     /// Determines the purpose of the link, after the hellos are exchanged.
-    private func opened(_ link: Link, now: Moment) {
+    private mutating func opened(_ link: Link, now: Moment) {
         guard let hello = link.machine.peerHello else { return }
         noteIncarnation(of: hello, now: now)
         noteIdentity(of: hello.peer, on: link, now: now)
@@ -270,7 +270,7 @@ extension SessionMachine {
     private func race(of link: Link) -> DialRace? { link.dial.flatMap { dials[$0.number] } }
 
     /// Closes a link that is of no use to this session, regardless of what it was dialled for.
-    private func reject(_ link: Link, _ cause: NighError.Cause, now: Moment) {
+    private mutating func reject(_ link: Link, _ cause: NighError.Cause, now: Moment) {
         close(link, .notPaired)
         guard let race = race(of: link) else { return }
         raceWon(race, by: link)
@@ -280,7 +280,7 @@ extension SessionMachine {
         continueRace(race, after: error, now: now)
     }
 
-    private func acceptedLinkOpened(_ link: Link, hello: Hello, now: Moment) {
+    private mutating func acceptedLinkOpened(_ link: Link, hello: Hello, now: Moment) {
         guard let peer = record(of: hello, on: link) else {
             return close(link, .tooManyLinks, because: .limit("known peers", limits.knownPeers))
         }
@@ -290,7 +290,7 @@ extension SessionMachine {
 
     /// Returns the record of the peer that has sent `hello`. Makes it if there is room for one more; returns nil
     /// otherwise.
-    func record(of hello: Hello, on link: Link) -> PeerRecord? {
+    mutating func record(of hello: Hello, on link: Link) -> PeerRecord? {
         guard let peer = record(of: hello.peer, name: hello.name) else { return nil }
         peer.name = hello.name
         if link.isGuest { peer.isGuest = true }
@@ -300,7 +300,7 @@ extension SessionMachine {
 
     /// Notes the identity that a hello has proven. If the peer was announced as a session of another identity, all
     /// calls of the program for it fail, because they are meant for somebody else.
-    private func noteIdentity(of id: PeerID, on link: Link, now: Moment) {
+    private mutating func noteIdentity(of id: PeerID, on link: Link, now: Moment) {
         guard let identity = link.machine.provenIdentity, let peer = peers[id] else { return }
         let before = peer.identity
         if peer.conversation != nil, let known = before.proven, known != identity {
@@ -320,7 +320,7 @@ extension SessionMachine {
     }
 
     /// Ends the conversation with a peer that has restarted, and therefore knows nothing of it.
-    private func noteIncarnation(of hello: Hello, now: Moment) {
+    private mutating func noteIncarnation(of hello: Hello, now: Moment) {
         guard let peer = peers[hello.peer], let conversation = peer.conversation,
             conversation.incarnation != hello.incarnation
         else { return }
@@ -329,13 +329,13 @@ extension SessionMachine {
 
     /// Ends a link whose other side broke the protocol. The conversation ends with it, because nothing that came can be
     /// trusted any more.
-    func violated(_ link: Link, _ what: String, now: Moment) {
+    mutating func violated(_ link: Link, _ what: String, now: Moment) {
         guard link.purpose != .finished else { return }
         end(link, .protocolViolation, what, because: .protocolViolation(what), now: now)
     }
 
     /// Handles the end of a link that this session has not decided itself.
-    func linkEnded(_ link: Link, _ end: LinkMachine.LinkEnd, now: Moment) {
+    mutating func linkEnded(_ link: Link, _ end: LinkMachine.LinkEnd, now: Moment) {
         guard link.purpose != .finished else { return }
         let purpose = link.purpose
         discard(link)
@@ -361,7 +361,7 @@ extension SessionMachine {
         }
     }
 
-    private func requestLinkEnded(_ link: Link, _ end: LinkMachine.LinkEnd, now: Moment) {
+    private mutating func requestLinkEnded(_ link: Link, _ end: LinkMachine.LinkEnd, now: Moment) {
         guard let peer = link.peer, let attempt = peer.attempt, attempt.link === link else { return }
         if end.isByPeer, end.code == .superseded {
             // A peer that moves the conversation does so by itself.

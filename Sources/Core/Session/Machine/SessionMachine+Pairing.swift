@@ -81,14 +81,14 @@ extension SessionMachine {
     }
 
     /// Remembers the peer's identity from now on, because a conversation begins.
-    func remember(_ peer: PeerRecord) {
+    mutating func remember(_ peer: PeerRecord) {
         guard peer.identity.current != identity, !peer.isGuest else { return }
         trust.remember(peer.identity.current, name: peer.name)
         if trust.needsSaving { output(.saveTrust) }
     }
 
     /// Removes the pairing with the identity of a peer for the program.
-    func unpair(_ id: PeerID, now: Moment) {
+    mutating func unpair(_ id: PeerID, now: Moment) {
         trust.unpair(peers[id]?.identity.current ?? id)
         if trust.needsSaving { output(.saveTrust) }
         trustChanged(now: now)
@@ -96,7 +96,7 @@ extension SessionMachine {
 
     /// Handles a change of the trust store: by this program, by another session or program of the user, or by hand in
     /// the file. Ends conversations that are not allowed any more, and reports peers whose trust has changed.
-    func trustChanged(now: Moment) {
+    mutating func trustChanged(now: Moment) {
         guard security != .none else { return }
         for peer in sortedPeers {
             if !mayConverse(with: peer.id) {
@@ -110,7 +110,7 @@ extension SessionMachine {
 
     /// Reports a peer whose trust was reported before and has changed since. One that is lost is reported when it is
     /// found.
-    func reportTrust(in peer: PeerRecord) {
+    mutating func reportTrust(in peer: PeerRecord) {
         guard peer.state != .unavailable, let reported = peer.reportedTrust,
             reported != trust(in: peer)
         else { return }
@@ -120,7 +120,7 @@ extension SessionMachine {
     // MARK: The program's calls
 
     /// Starts a pairing for the program. The outcome is reported under `token`.
-    func pair(_ id: PeerID, token: CallToken, now: Moment) {
+    mutating func pair(_ id: PeerID, token: CallToken, now: Moment) {
         func refuse(_ cause: NighError.Cause, _ advice: String? = nil) {
             let error = NighError(.pairing, cause, peer: peers[id]?.label ?? id.short, advice: advice)
             output(.finish(token, .failure(error)))
@@ -148,21 +148,21 @@ extension SessionMachine {
     private var isPersonPairing: Bool { peers.values.contains { $0.pairing?.isKnownToPerson == true } }
 
     /// Refuses the peers that have asked, now that a person has to do with the pairing with `peer`.
-    private func refuseOtherPairings(than peer: PeerRecord) {
+    private mutating func refuseOtherPairings(than peer: PeerRecord) {
         for other in sortedPeers where other !== peer {
             endPairing(with: other, .pairingRefused(.busy), saying: .busy)
         }
     }
 
     /// Cancels the pairing that the program has asked for with this call. Returns whether there is one.
-    func cancelPairing(_ token: CallToken) -> Bool {
+    mutating func cancelPairing(_ token: CallToken) -> Bool {
         guard let peer = peers.values.first(where: { $0.pairing?.token == token }) else { return false }
         endPairing(with: peer, .cancelled, saying: .declined)
         return true
     }
 
     /// Takes the answer of the person who has looked at the digits.
-    func confirmPairing(with id: PeerID, digitsAgree: Bool, now: Moment) {
+    mutating func confirmPairing(with id: PeerID, digitsAgree: Bool, now: Moment) {
         guard let peer = peers[id], peer.pairing != nil else { return }
         guard digitsAgree else {
             let reason: PairingRefusal = peer.pairing?.showsCode == true ? .digitsDiffer : .declined
@@ -173,7 +173,7 @@ extension SessionMachine {
     }
 
     /// Starts the pairing exchange on a link.
-    func beginPairing(with peer: PeerRecord, on link: Link, now: Moment) {
+    mutating func beginPairing(with peer: PeerRecord, on link: Link, now: Moment) {
         if let obstacle = pairingObstacle(with: peer, on: link) {
             return endPairing(with: peer, obstacle, saying: nil)
         }
@@ -211,7 +211,7 @@ extension SessionMachine {
 
     // MARK: Messages of the other side
 
-    func pairingReceived(_ message: PairingMessage, on link: Link, now: Moment) {
+    mutating func pairingReceived(_ message: PairingMessage, on link: Link, now: Moment) {
         guard let peer = link.peer, link.purpose != .requesting, link.purpose != .invited else {
             return violated(link, "a pairing message at the wrong time", now: now)
         }
@@ -236,7 +236,7 @@ extension SessionMachine {
     }
 
     /// Takes part in a pairing for which the peer asks, or refuses. Returns whether it takes part.
-    private func acceptPairing(askedBy peer: PeerRecord, on link: Link, now: Moment) -> Bool {
+    private mutating func acceptPairing(askedBy peer: PeerRecord, on link: Link, now: Moment) -> Bool {
         guard !peer.isGuest else {
             violated(link, "a request for pairing by a guest", now: now)
             return false
@@ -289,7 +289,7 @@ extension SessionMachine {
     static let pairingPause = Moment.Span.seconds(5)
 
     /// Gives this side's nonce to the peer that has waited longest, if the pause is over.
-    func answerNextPairing(now: Moment) {
+    mutating func answerNextPairing(now: Moment) {
         guard nextPairingAnswer <= now,
             let peer = peers.values.filter({ $0.pairing?.turn != nil })
                 .min(by: { $0.pairing?.turn ?? 0 < $1.pairing?.turn ?? 0 }),
@@ -309,13 +309,13 @@ extension SessionMachine {
     }
 
     /// Answers the peer if it is its turn, or ends its pairing if its time is over.
-    func timeArrived(forPairingWith peer: PeerRecord, now: Moment) {
+    mutating func timeArrived(forPairingWith peer: PeerRecord, now: Moment) {
         answerNextPairing(now: now)
         guard let pairing = peer.pairing, min(pairing.deadline, pairing.revealDeadline) <= now else { return }
         endPairing(with: peer, .timedOut, saying: .timedOut)
     }
 
-    private func carryOut(_ step: PairingExchange.Step, with peer: PeerRecord, now: Moment) {
+    private mutating func carryOut(_ step: PairingExchange.Step, with peer: PeerRecord, now: Moment) {
         guard let link = peer.pairing?.link else { return }
         func send(_ message: PairingMessage?) {
             guard let message else { return }
@@ -344,7 +344,7 @@ extension SessionMachine {
         }
     }
 
-    private func paired(with peer: PeerRecord) {
+    private mutating func paired(with peer: PeerRecord) {
         guard let pairing = peer.pairing.take() else { return }
         trust.pair(peer.identity.current, name: peer.name)
         if trust.needsSaving { output(.saveTrust) }
@@ -359,7 +359,8 @@ extension SessionMachine {
 
     /// Ends a pairing without success, and sends `reason` to the other side; nil if the other side knows already. The
     /// program hears only of a pairing that it knows: strangers may ask and give up as often as they like.
-    func endPairing(with peer: PeerRecord, _ cause: NighError.Cause, saying reason: PairingRefusal?) {
+    mutating func endPairing(with peer: PeerRecord, _ cause: NighError.Cause, saying reason: PairingRefusal?)
+    {
         guard var pairing = peer.pairing.take() else { return }
         if let reason, let link = pairing.link, let message = pairing.exchange?.refuse(reason) {
             link.machine.send(message)
@@ -375,7 +376,7 @@ extension SessionMachine {
     }
 
     /// Drops the link and the race of this side's own request, because the other side asks as well, over another link.
-    private func abandonPairingLink(of peer: PeerRecord) {
+    private mutating func abandonPairingLink(of peer: PeerRecord) {
         guard let pairing = peer.pairing else { return }
         peer.pairing = Pairing(deadline: pairing.deadline, token: pairing.token, showsCode: pairing.showsCode)
         if let race = pairing.race { stop(race) }
@@ -385,7 +386,7 @@ extension SessionMachine {
     /// Continues a pairing after the conversation changed its link. The new link has other keys, so the exchange on the
     /// old one counts for nothing. The side that asked asks again, and no person has seen anything of it. If digits are
     /// shown already, the pairing is not withdrawn silently: it ends with an event.
-    func movePairing(with peer: PeerRecord, from old: Link, to link: Link, now: Moment) {
+    mutating func movePairing(with peer: PeerRecord, from old: Link, to link: Link, now: Moment) {
         guard let pairing = peer.pairing, pairing.link === old else { return }
         if pairing.showsCode {
             endPairing(with: peer, .superseded, saying: nil)
@@ -399,7 +400,7 @@ extension SessionMachine {
     /// Handles the end of a link on which there may have been a pairing.
     ///
     /// - Parameter wasCarrying: whether it was the link of a conversation, and not one for the pairing.
-    func pairingLinkEnded(_ link: Link, _ end: LinkMachine.LinkEnd, wasCarrying: Bool) {
+    mutating func pairingLinkEnded(_ link: Link, _ end: LinkMachine.LinkEnd, wasCarrying: Bool) {
         guard let peer = link.peer, peer.pairing?.link === link else { return }
         // The other side's own request is on its way over another link.
         if !wasCarrying, end.isByPeer, end.code == .superseded, peer.pairing?.token != nil {

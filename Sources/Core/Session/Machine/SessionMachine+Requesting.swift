@@ -6,7 +6,7 @@ extension SessionMachine {
     /// Invites a known peer. The outcome is reported under `token`.
     ///
     /// - Parameter introduction: an introducer's token for the peer; empty without one.
-    func invite(
+    mutating func invite(
         _ id: PeerID, context: [UInt8], introduction: [UInt8] = [], timeout: Duration, token: CallToken,
         now: Moment
     ) {
@@ -41,7 +41,7 @@ extension SessionMachine {
     }
 
     /// Invites the peer that answers at `address`.
-    func call(
+    mutating func call(
         _ address: TransportAddress, context: [UInt8], timeout: Duration, token: CallToken, now: Moment
     ) {
         guard let transport = transports.firstIndex(where: { $0.scheme == address.scheme }) else {
@@ -64,13 +64,13 @@ extension SessionMachine {
     }
 
     /// Withdraws an invitation of this session.
-    func cancelInvitation(of id: PeerID, now: Moment) {
+    mutating func cancelInvitation(of id: PeerID, now: Moment) {
         guard let peer = peers[id], case .inviting = peer.phase else { return }
         fail(attemptOf: peer, with: .cancelled, now: now)
     }
 
     /// Cancels the call of a task that was cancelled.
-    func cancel(_ token: CallToken, now: Moment) {
+    mutating func cancel(_ token: CallToken, now: Moment) {
         for race in races.values {
             guard case .address(let call) = race.purpose, call.token == token else { continue }
             stop(race)
@@ -98,7 +98,7 @@ extension SessionMachine {
             lateness: Moment.Span(timings.nextRoute))
     }
 
-    func refuse(_ token: CallToken?, _ cause: NighError.Cause, peer: String) {
+    mutating func refuse(_ token: CallToken?, _ cause: NighError.Cause, peer: String) {
         guard let token else { return }
         output(.finish(token, .failure(NighError(.inviting, cause, peer: peer))))
     }
@@ -106,7 +106,7 @@ extension SessionMachine {
     // MARK: Requesting
 
     @discardableResult
-    private func startInviting(
+    private mutating func startInviting(
         _ peer: PeerRecord, context: [UInt8], token: CallToken, attempt: Attempt
     ) -> OutgoingInvitation {
         let invitation = OutgoingInvitation(
@@ -118,7 +118,7 @@ extension SessionMachine {
     }
 
     /// Forgets the link on which the request failed, and continues with the other routes.
-    func requestFailed(_ peer: PeerRecord, with error: NighError, now: Moment) {
+    mutating func requestFailed(_ peer: PeerRecord, with error: NighError, now: Moment) {
         guard let attempt = peer.attempt else { return }
         if case .inviting = peer.phase, attempt.routeDeadline < .never {
             // The invitation lasts longer than the request has said, so every route may be asked again.
@@ -131,7 +131,7 @@ extension SessionMachine {
 
     /// Gives up the link whose answer takes too long, because there are other routes, or because the other side waits
     /// for its program no longer.
-    func giveUpRequest(_ peer: PeerRecord, now: Moment) {
+    mutating func giveUpRequest(_ peer: PeerRecord, now: Moment) {
         guard let attempt = peer.attempt else { return }
         guard let link = attempt.link else { return attempt.routeDeadline = .never }
         // Not "cancelled": the other side may have accepted meanwhile, and the conversation is not over.
@@ -142,7 +142,7 @@ extension SessionMachine {
 
     /// Sends the request on a dialled link that is open and whose peer is the right one. Called while input from that
     /// link is handled, so the request leaves together with the answers to that input.
-    func sendRequest(on link: Link, to peer: PeerRecord, now: Moment) {
+    mutating func sendRequest(on link: Link, to peer: PeerRecord, now: Moment) {
         guard let attempt = peer.attempt else { return close(link, .cancelled) }
         guard attempt.deadline > now else {
             attempt.forgetLink()
@@ -191,7 +191,7 @@ extension SessionMachine {
     }
 
     /// Handles the hello of the peer that was called by address.
-    func addressAnswered(_ call: AddressCall, link: Link, hello: Hello, now: Moment) {
+    mutating func addressAnswered(_ call: AddressCall, link: Link, hello: Hello, now: Moment) {
         guard let peer = record(of: hello, on: link) else {
             let cause = NighError.Cause.limit("known peers", limits.knownPeers)
             close(link, .tooManyLinks, because: cause)
@@ -233,7 +233,7 @@ extension SessionMachine {
     }
 
     /// Handles the peer's acceptance of this session's request.
-    func requestAccepted(_ acceptance: ConversationAcceptance, on link: Link, now: Moment) {
+    mutating func requestAccepted(_ acceptance: ConversationAcceptance, on link: Link, now: Moment) {
         guard let peer = link.peer, let attempt = peer.attempt, attempt.link === link,
             link.purpose == .requesting
         else {
@@ -263,7 +263,7 @@ extension SessionMachine {
     }
 
     /// Handles the peer's refusal of this session's request.
-    func requestRefused(_ refusal: ConversationRefusal, on link: Link, now: Moment) {
+    mutating func requestRefused(_ refusal: ConversationRefusal, on link: Link, now: Moment) {
         guard let peer = link.peer, let attempt = peer.attempt, attempt.link === link,
             link.purpose == .requesting
         else {
@@ -292,7 +292,7 @@ extension SessionMachine {
     }
 
     /// Gives an attempt up: an invitation fails; a resume or a move pauses, at least for the time that the peer named.
-    func fail(
+    mutating func fail(
         attemptOf peer: PeerRecord, with cause: NighError.Cause, now: Moment, retryAfter: Duration? = nil
     ) {
         guard let attempt = peer.attempt else { return }
@@ -323,7 +323,7 @@ extension SessionMachine {
     }
 
     /// Cancels everything that an attempt has under way, and forgets the attempt.
-    func abandonAttempt(of peer: PeerRecord, code: LinkClose.Code = .cancelled) {
+    mutating func abandonAttempt(of peer: PeerRecord, code: LinkClose.Code = .cancelled) {
         guard let attempt = peer.takeAttempt() else { return }
         release(linkOf: peer)
         if let link = attempt.link { close(link, code) }

@@ -2,7 +2,7 @@
 
 extension SessionMachine {
     /// Takes a sighting, new or changed. Both are the same here, because a route may be reported twice.
-    func routeSeen(_ sighting: Sighting, transport: Int, now: Moment) {
+    mutating func routeSeen(_ sighting: Sighting, transport: Int, now: Moment) {
         let advertisement = sighting.advertisement
         guard advertisement.peer != hello.peer, advertisement.service == hello.service else { return }
         guard let peer = record(of: advertisement.peer, name: advertisement.name) else {
@@ -50,7 +50,7 @@ extension SessionMachine {
 
     /// Lets a conversation that looks for a link use a new route. It need not wait for its pause, or for a dial that
     /// nobody answers.
-    func resumeSooner(along route: RouteRecord, to peer: PeerRecord, now: Moment) {
+    mutating func resumeSooner(along route: RouteRecord, to peer: PeerRecord, now: Moment) {
         guard let recovery = peer.recovery else { return }
         guard let attempt = recovery.attempt else {
             recovery.retryAt = max(now, recovery.notBefore)
@@ -67,20 +67,20 @@ extension SessionMachine {
     }
 
     /// Removes the route at an address where no peer is seen any more.
-    func routeLost(_ address: TransportAddress) {
+    mutating func routeLost(_ address: TransportAddress) {
         guard let id = peerByAddress.removeValue(forKey: address) else { return }
         removeRoute(address, of: id)
     }
 
     /// Removes all sightings of a transport that went down or stopped looking.
-    func routesLost(transport: Int) {
+    mutating func routesLost(transport: Int) {
         peerByAddress = peerByAddress.filter { $0.key.scheme != transports[transport].scheme }
         for peer in sortedPeers {
             removeRoutes(of: peer) { $0.transport == transport && $0.source == .discovery }
         }
     }
 
-    private func removeRoute(_ address: TransportAddress, of id: PeerID) {
+    private mutating func removeRoute(_ address: TransportAddress, of id: PeerID) {
         guard let peer = peers[id] else { return }
         removeRoutes(of: peer) { $0.address == address && $0.source == .discovery }
     }
@@ -90,7 +90,7 @@ extension SessionMachine {
         peer.routesBesidesIntroduced < limits.routesPerPeer
     }
 
-    func removeRoutes(of peer: PeerRecord, where isGone: (RouteRecord) -> Bool) {
+    mutating func removeRoutes(of peer: PeerRecord, where isGone: (RouteRecord) -> Bool) {
         guard peer.routes.contains(where: isGone) else { return }
         peer.routes.removeAll(where: isGone)
         // Only discovery tells that there is room again.

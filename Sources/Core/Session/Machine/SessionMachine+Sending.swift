@@ -6,7 +6,7 @@ extension SessionMachine {
     // MARK: From the loop
 
     @inline(__always)
-    func send(
+    mutating func send(
         _ bytes: UnsafeRawBufferPointer, to id: PeerID, on lane: Lane, isNext: Bool
     ) throws(NighError) -> Bool {
         switch outbox.appendToLast(bytes, to: id, on: lane, isNext: isNext) {
@@ -18,7 +18,7 @@ extension SessionMachine {
 
     /// Sends to another peer than last time, or behind staged messages, or throws.
     @inline(never)
-    private func sendToAnother(
+    private mutating func sendToAnother(
         _ bytes: UnsafeRawBufferPointer, to id: PeerID, on lane: Lane, isNext: Bool
     ) throws(NighError) -> Bool {
         let conversation = try conversation(with: id)
@@ -26,7 +26,7 @@ extension SessionMachine {
         return announce(conversation)
     }
 
-    func send(
+    mutating func send(
         _ payload: ByteSlice, of kind: MessageKind? = nil, to id: PeerID, on lane: Lane, isNext: Bool
     ) throws(NighError) -> Bool {
         let conversation = try conversation(with: id)
@@ -35,7 +35,7 @@ extension SessionMachine {
     }
 
     /// Sends to several peers. A message that fits into a frame is encoded once, and all of them refer to it.
-    func send(
+    mutating func send(
         _ payload: ByteSlice, to ids: [PeerID], on lane: Lane, failures: inout [PeerID: NighError]
     ) -> Bool {
         var isNews = false
@@ -58,7 +58,7 @@ extension SessionMachine {
     }
 
     @inline(never)
-    private func send(
+    private mutating func send(
         _ payload: ByteSlice, to id: PeerID, on lane: Lane, failures: inout [PeerID: NighError]
     ) -> Bool {
         do throws(NighError) {
@@ -72,7 +72,7 @@ extension SessionMachine {
     /// Passes an unreliable message to the link, or drops it if it would have to wait.
     ///
     /// - Parameter room: returns how many bytes the pipe of a link accepts now.
-    func send(
+    mutating func send(
         unreliable bytes: UnsafeRawBufferPointer, _ order: DatagramOrder, to id: PeerID, now: Moment,
         room: (Link) -> Int
     ) throws(NighError) {
@@ -98,21 +98,21 @@ extension SessionMachine {
             case .notOpen: break
             }
         }
-        outbox.send(unreliable: bytes, order, to: conversation, room: room).map(markDirty)
+        if let link = outbox.send(unreliable: bytes, order, to: conversation, room: room) { markDirty(link) }
     }
 
     // MARK: From other threads
 
     /// Handles the work of another thread: it has staged messages for a peer, or has read messages from it.
-    func processPort(_ port: PeerPort) {
+    mutating func processPort(_ port: PeerPort) {
         guard let peer = peers[port.peer] else { return }
         if let conversation = peer.conversation, conversation.port === port, port.hasStaged {
             outbox.appendStaged(to: conversation)
-            conversation.link.map(markDirty)
+            if let link = conversation.link { markDirty(link) }
         }
         if let conversation = peer.conversation, conversation.port === port {
             conversation.attendToStreams()
-            if conversation.streams?.hasUnsent ?? false { conversation.link.map(markDirty) }
+            if conversation.streams?.hasUnsent ?? false, let link = conversation.link { markDirty(link) }
         }
         countRead(port.takeRead(), from: peer)
     }
@@ -120,7 +120,7 @@ extension SessionMachine {
     // MARK: Streams
 
     /// Opens a stream to a peer.
-    func openStream(
+    mutating func openStream(
         named name: String, to id: PeerID, for purpose: StreamPurpose, now: Moment
     ) throws(NighError) -> StreamPort {
         let conversation = try conversation(with: id)
@@ -138,7 +138,7 @@ extension SessionMachine {
     private var isEnding: Bool { isClosing || isOver }
 
     /// Returns the conversation with a peer, if it accepts messages. If it is the same as last time, nothing is hashed.
-    private func conversation(with id: PeerID) throws(NighError) -> Conversation {
+    private mutating func conversation(with id: PeerID) throws(NighError) -> Conversation {
         if let conversation = outbox.lastConversation(with: id) { return conversation }
         guard let peer = peers[id], let conversation = peer.conversation else {
             throw NighError(
@@ -154,18 +154,18 @@ extension SessionMachine {
 
     /// Makes sure that the link writes the appended messages. Usually the link is announced already.
     @inline(__always)
-    private func announce(_ conversation: Conversation) -> Bool {
+    private mutating func announce(_ conversation: Conversation) -> Bool {
         if conversation.isAnnounced { return false }
         return announceNow(conversation)
     }
 
     @inline(never)
-    private func announceLast() -> Bool {
+    private mutating func announceLast() -> Bool {
         outbox.lastUnretained?._withUnsafeGuaranteedRef { announceNow($0) } ?? false
     }
 
     @inline(never)
-    private func announceNow(_ conversation: Conversation) -> Bool {
+    private mutating func announceNow(_ conversation: Conversation) -> Bool {
         conversation.isAnnounced = true
         guard let link = conversation.link else { return false }
         markDirty(link)

@@ -13,7 +13,7 @@ extension SessionMachine {
     /// before its first bytes, or if as many begin a handshake before its own is complete. A proven key does not count,
     /// because anybody can make keys, and neither does a request for a pairing that no person has seen yet. An
     /// invitation that waits for the program has its own limit, and stays.
-    func hasRoomForStranger() -> Bool {
+    mutating func hasRoomForStranger() -> Bool {
         guard strangerCount >= limits.unauthenticatedPipes else { return true }
         let waiting = links.values.filter {
             $0.isStranger

@@ -11,7 +11,7 @@ extension SessionMachine {
     }
 
     /// Handles all deadlines that have come.
-    func timeArrived(now: Moment) {
+    mutating func timeArrived(now: Moment) {
         while let wakeup = wakeups.takeDue(at: now) {
             switch wakeup {
             case .link(let number):
@@ -38,7 +38,7 @@ extension SessionMachine {
 
     /// Schedules the next look at the link, at its deadline.
     @inline(__always)
-    func watch(_ link: Link) {
+    mutating func watch(_ link: Link) {
         let deadline = deadline(of: link)
         guard deadline < link.wakesAt else { return }
         link.wakesAt = deadline
@@ -46,7 +46,7 @@ extension SessionMachine {
     }
 
     /// Schedules the next look at the race, when something of it is due.
-    func watch(_ race: DialRace) {
+    mutating func watch(_ race: DialRace) {
         let deadline = deadline(of: race)
         guard deadline < race.wakesAt else { return }
         race.wakesAt = deadline
@@ -54,11 +54,11 @@ extension SessionMachine {
     }
 
     /// Schedules the next look at the address, when it is due.
-    func watch(_ known: KnownAddress) { wakeups.add(.address(known.number), at: known.dueAt) }
+    mutating func watch(_ known: KnownAddress) { wakeups.add(.address(known.number), at: known.dueAt) }
 
     /// Schedules a check that frees the memory kept for large messages once it is unused.
     @inline(__always)
-    func watchLargeChunks(now: Moment) {
+    mutating func watchLargeChunks(now: Moment) {
         guard !watchesLargeChunks, !largeChunks.isEmpty else { return }
         watchesLargeChunks = true
         wakeups.add(.largeChunks, at: now + LargeChunks.idleLifetime)
@@ -72,7 +72,7 @@ extension SessionMachine {
 
     /// Removes stale deadlines. Each link leaves its last deadline behind. A few do not matter, but many links that
     /// only come and go must not fill the memory with them.
-    func forgetStaleWakeups() {
+    mutating func forgetStaleWakeups() {
         guard
             wakeups.count > Self.staleWakeups + 2
                 * (links.count + peers.count + knownAddresses.count + races.count)
@@ -89,7 +89,7 @@ extension SessionMachine {
 
     /// Returns when the link must be looked at next.
     func deadline(of link: Link) -> Moment {
-        // Packets travel whatever becomes of the link.
+        // Packets travel also while the link is held.
         let pathDeadline = link.datagrams?.deadline ?? .never
         if link.isHeld { return pathDeadline }
         var deadline = min(link.machine.deadline, pathDeadline)
@@ -105,11 +105,9 @@ extension SessionMachine {
         return link.openedAt + handshake + handshake
     }
 
-    private func linkTimeArrived(_ link: Link, now: Moment) {
-        if let path = link.datagrams {
-            path.timeArrived(now: now)
-            processPath(of: link)
-        }
+    private mutating func linkTimeArrived(_ link: Link, now: Moment) {
+        link.datagrams?.timeArrived(now: now)
+        processPath(of: link)
         if link.isHeld { return }
         if let conversation = link.conversation, conversation.acknowledgesAt <= now {
             acknowledge(conversation, on: link)
@@ -128,7 +126,8 @@ extension SessionMachine {
     /// Returns when the peer must be looked at next.
     func deadline(of peer: PeerRecord) -> Moment {
         let deadline = min(
-            peer.pairing.map(deadline) ?? .never, peer.conversation?.departure?.deadline ?? .never)
+            peer.pairing.map { self.deadline(of: $0) } ?? .never,
+            peer.conversation?.departure?.deadline ?? .never)
         return switch peer.phase {
         case .available(let invitation?): min(deadline, invitation.deadline)
         case .inviting(let invitation): min(deadline, invitation.nextDeadline)
@@ -141,14 +140,14 @@ extension SessionMachine {
     }
 
     /// Schedules the next look at the peer, at its deadline.
-    func watch(_ peer: PeerRecord) {
+    mutating func watch(_ peer: PeerRecord) {
         let deadline = deadline(of: peer)
         guard deadline < peer.wakesAt else { return }
         peer.wakesAt = deadline
         wakeups.add(.peer(peer.id), at: deadline)
     }
 
-    private func peerTimeArrived(_ peer: PeerRecord, now: Moment) {
+    private mutating func peerTimeArrived(_ peer: PeerRecord, now: Moment) {
         if peer.pairing != nil { timeArrived(forPairingWith: peer, now: now) }
         if let departure = peer.conversation?.departure, departure.deadline <= now {
             return finishDeparture(of: peer, now: now)
@@ -178,14 +177,15 @@ extension SessionMachine {
     }
 
     /// Answers the calls whose time is over, while others still wait for the same invitation.
-    private func answerLateCalls(of invitation: OutgoingInvitation, to peer: PeerRecord, now: Moment) {
+    private mutating func answerLateCalls(of invitation: OutgoingInvitation, to peer: PeerRecord, now: Moment)
+    {
         guard invitation.calls.contains(where: { $0.deadline <= now }) else { return }
         for call in invitation.removeCalls(where: { $0.deadline <= now }) {
             refuse(call.token, .timedOut, peer: peer.label)
         }
     }
 
-    private func timeArrived(for attempt: Attempt, of peer: PeerRecord, now: Moment) {
+    private mutating func timeArrived(for attempt: Attempt, of peer: PeerRecord, now: Moment) {
         if attempt.deadline <= now {
             fail(attemptOf: peer, with: .timedOut, now: now)
         } else if attempt.waitsForPeerUntil <= now {

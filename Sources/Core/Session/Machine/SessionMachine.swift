@@ -5,7 +5,7 @@
 /// passed, the program wants something), each with the time where it matters. Outputs are taken from `nextDirective`,
 /// `nextDirtyLink` and `nextDelivery`. The same inputs give the same outputs, because all random decisions come from
 /// the seed. `SessionDriver` connects the machine to transports. Loop only.
-final class SessionMachine {
+struct SessionMachine: ~Copyable {
     /// The properties of a transport that the machine uses.
     struct TransportTraits {
         let scheme: String
@@ -15,13 +15,9 @@ final class SessionMachine {
         var suggestedGrace: Duration?
     }
 
-    // The properties that each message uses are not checked for exclusive access at run time: all checks together would
-    // cost twice as much as a message. They are touched on the loop only, and no access lasts across a call to other
-    // code.
-
-    @exclusivity(unchecked) var hello: Hello { didSet { forgetLinkSettings() } }
+    var hello: Hello { didSet { forgetLinkSettings() } }
     /// The settings of links over each transport, once there was one.
-    @exclusivity(unchecked) private var linkSettings: [LinkMachine.Settings?]
+    private var linkSettings: [LinkMachine.Settings?]
     /// The settings of links to guests, once there was one.
     private var settingsForGuests: LinkMachine.Settings?
     let limits: SessionLimits
@@ -38,24 +34,24 @@ final class SessionMachine {
     /// When the next peer that asks for a pairing may get this side's nonce.
     var nextPairingAnswer = Moment(nanoseconds: .min)
 
-    @exclusivity(unchecked) var peers: [PeerID: PeerRecord] = [:]
+    var peers: [PeerID: PeerRecord] = [:]
     /// The peer that discovery last saw at each address.
-    @exclusivity(unchecked) var peerByAddress: [TransportAddress: PeerID] = [:]
+    var peerByAddress: [TransportAddress: PeerID] = [:]
     /// Addresses that transports were given. The machine dials them to learn which peer is there.
     var knownAddresses: [KnownAddress] = []
-    @exclusivity(unchecked) var links = NumberTable<Link>()
+    var links = NumberTable<Link>()
     let census = SessionCensus()
     /// The dials under way, and the race of each.
-    @exclusivity(unchecked) var dials = NumberTable<DialRace>()
+    var dials = NumberTable<DialRace>()
     /// The searches for a link that are under way, by number.
-    @exclusivity(unchecked) var races = NumberTable<DialRace>()
+    var races = NumberTable<DialRace>()
     var pings: [UInt64: (token: CallToken, link: Link, payload: [UInt8])] = [:]
     /// The counts that are rarely changed. Two more are kept apart, because each connection changes them.
-    @exclusivity(unchecked) var statistics = SessionStatistics()
+    var statistics = SessionStatistics()
     private var linksEnded = LabelCounts()
     var conversationsEnded = LabelCounts()
-    @exclusivity(unchecked) var generator: SeededGenerator
-    @exclusivity(unchecked) var outbox = Outbox()
+    var generator: SeededGenerator
+    var outbox = Outbox()
     /// The chunks in which messages of other threads are encoded.
     let stagingChunks = PeerPort.makeChunks()
     /// The chunks in which large messages are assembled and copied.
@@ -64,23 +60,23 @@ final class SessionMachine {
     let reference: SessionReference
     /// Puts a port on the list of those that the loop looks at.
     let listPort: @Sendable (PeerPort) -> Void
-    @exclusivity(unchecked) var watchesLargeChunks = false
+    var watchesLargeChunks = false
     /// Set by `close`: no invitations in either direction any more.
-    @exclusivity(unchecked) var isClosing = false
+    var isClosing = false
     /// Set by `end`: the machine decides nothing any more.
     private(set) var isOver = false
 
-    @exclusivity(unchecked) private var directives = Ring<Directive>()
-    @exclusivity(unchecked) private var events = Ring<SessionEvent>()
-    @exclusivity(unchecked) private var dirtyLinks = Ring<Link>()
+    private var directives = Ring<Directive>()
+    private var events = Ring<SessionEvent>()
+    private var dirtyLinks = Ring<Link>()
     /// The conversation whose streams have just received bytes that tasks wait for.
-    @exclusivity(unchecked) var conversationToWake: Conversation?
-    @exclusivity(unchecked) private var linksWithPackets = Ring<Link>()
-    @exclusivity(unchecked) var wakeups = TimerQueue<Wakeup>()
-    @exclusivity(unchecked) private var lastNumber: UInt64 = 0
+    var conversationToWake: Conversation?
+    private var linksWithPackets = Ring<Link>()
+    var wakeups = TimerQueue<Wakeup>()
+    private var lastNumber: UInt64 = 0
     /// Numbers all requests of this session, regardless of their peer. So a peer can distinguish a late request from
     /// the latest one, even if this session forgot the peer's record in between.
-    @exclusivity(unchecked) var requestsMade: UInt64 = 0
+    var requestsMade: UInt64 = 0
 
     init(
         reference: SessionReference, hello: Hello, limits: SessionLimits, timings: SessionTimings,
@@ -105,10 +101,10 @@ final class SessionMachine {
     // MARK: Outputs
 
     /// The next directive for the driver, or nil if there is none.
-    func nextDirective() -> Directive? { directives.popFirst() }
+    mutating func nextDirective() -> Directive? { directives.popFirst() }
 
     /// The next link that may have something to write. The driver gathers from it if its pipe has room.
-    func nextDirtyLink() -> Link? {
+    mutating func nextDirtyLink() -> Link? {
         guard let link = dirtyLinks.popFirst() else { return nil }
         link.isDirty = false
         return link
@@ -117,7 +113,7 @@ final class SessionMachine {
     var hasDirtyLinks: Bool { !dirtyLinks.isEmpty }
 
     /// The next link that has datagrams to send.
-    func nextLinkWithPackets() -> Link? {
+    mutating func nextLinkWithPackets() -> Link? {
         guard let link = linksWithPackets.popFirst() else { return nil }
         link.hasPackets = false
         return link
@@ -128,19 +124,19 @@ final class SessionMachine {
 
     var hasDirectives: Bool { !directives.isEmpty }
 
-    func output(_ directive: Directive) { directives.append(directive) }
+    mutating func output(_ directive: Directive) { directives.append(directive) }
 
     /// Has the driver report an event, after it has carried out all directives before.
-    func report(_ event: consuming SessionEvent) {
+    mutating func report(_ event: consuming SessionEvent) {
         events.append(event)
         directives.append(.report)
     }
 
     /// The event that a directive `report` stands for.
-    func nextEvent() -> SessionEvent? { events.popFirst() }
+    mutating func nextEvent() -> SessionEvent? { events.popFirst() }
 
     @inline(__always)
-    func markDirty(_ link: Link) {
+    mutating func markDirty(_ link: Link) {
         guard !link.isDirty else { return }
         link.isDirty = true
         dirtyLinks.append(link)
@@ -148,14 +144,14 @@ final class SessionMachine {
 
     /// Puts the link into the queue of those with packets to send, if it has any.
     @inline(__always)
-    func notePackets(of link: Link, _ path: DatagramPath) {
-        guard !link.hasPackets, !path.output.isEmpty else { return }
+    mutating func notePackets(of link: Link) {
+        guard !link.hasPackets, link.datagrams?.output.isEmpty == false else { return }
         link.hasPackets = true
         linksWithPackets.append(link)
     }
 
     /// Returns a number that this machine has never returned before.
-    func nextNumber() -> UInt64 {
+    mutating func nextNumber() -> UInt64 {
         lastNumber += 1
         return lastNumber
     }
@@ -167,7 +163,7 @@ final class SessionMachine {
     /// - Parameters:
     ///   - place: the address of the other end, if it is known.
     ///   - guest: the guest at the other end, if it is one.
-    func pipeOpened(
+    mutating func pipeOpened(
         transport: Int, dial: DialID?, at place: TransportAddress?, guest: PeerID? = nil, now: Moment
     ) -> Link? {
         let race = dial.flatMap { dials[$0.number] }
@@ -195,12 +191,12 @@ final class SessionMachine {
         return link
     }
 
-    private func forgetLinkSettings() {
+    private mutating func forgetLinkSettings() {
         linkSettings = Array(repeating: nil, count: transports.count)
         settingsForGuests = nil
     }
 
-    private func linkSettings(over transport: Int) -> LinkMachine.Settings {
+    private mutating func linkSettings(over transport: Int) -> LinkMachine.Settings {
         if let settings = linkSettings[transport] { return settings }
         var hello = hello
         if !transports[transport].hasDatagrams { hello.hasDatagrams = false }
@@ -210,7 +206,7 @@ final class SessionMachine {
     }
 
     /// The settings of links to guests: without encryption, and with those abilities only that guests may use.
-    private func guestLinkSettings() -> LinkMachine.Settings {
+    private mutating func guestLinkSettings() -> LinkMachine.Settings {
         if let settingsForGuests { return settingsForGuests }
         let settings = LinkMachine.Settings(hello: hello.forGuests, timings: timings.link, offer: .plaintext)
         settingsForGuests = settings
@@ -221,7 +217,7 @@ final class SessionMachine {
     func received(_ bytes: ByteSlice, on link: Link, now: Moment) { link.machine.receive(bytes, now: now) }
 
     /// Takes the end of a pipe: it broke, or the other side closed it.
-    func pipeClosed(_ link: Link, error: NighError?, now: Moment) {
+    mutating func pipeClosed(_ link: Link, error: NighError?, now: Moment) {
         guard link.purpose != .finished else { return }
         link.machine.pipeClosed()
         linkEnded(
@@ -232,7 +228,7 @@ final class SessionMachine {
     /// Closes a link from this side, with a goodbye that gives the reason.
     ///
     /// - Parameter cause: the cause that this side counts and records, if the code means something else to the peer.
-    func close(
+    mutating func close(
         _ link: Link, _ code: LinkClose.Code, _ reason: String = "", because cause: NighError.Cause? = nil
     ) {
         guard link.purpose != .finished else { return }
@@ -252,8 +248,8 @@ final class SessionMachine {
     }
 
     /// Ends a link from this side because of something that the peer did or failed to do. The goodbye gives the reason,
-    /// and whatever the link was for has failed.
-    func end(
+    /// and the purpose of the link has failed.
+    mutating func end(
         _ link: Link, _ code: LinkClose.Code, _ reason: String = "", because cause: NighError.Cause,
         now: Moment
     ) {
@@ -262,7 +258,7 @@ final class SessionMachine {
     }
 
     /// Forgets a link whose machine has ended, and has its pipe closed.
-    func discard(_ link: Link) {
+    mutating func discard(_ link: Link) {
         guard link.purpose != .finished else { return }
         link.purpose = .finished
         link.conversation = nil
@@ -276,7 +272,7 @@ final class SessionMachine {
         if peer.isIdle { peers[peer.id] = nil }
     }
 
-    func count(end cause: NighError.Cause) { linksEnded.add(cause.label) }
+    mutating func count(end cause: NighError.Cause) { linksEnded.add(cause.label) }
 
     /// Takes the name under which others see this session. It is another than its own if somebody has that name
     /// already. The session's hello has this name from now on, so that a person who found "Puma #2" does not end up
@@ -284,10 +280,10 @@ final class SessionMachine {
     ///
     /// A session that acts for an identity beside others announces a number from the start, and has its own name in
     /// its hello: the identity says whose it is.
-    func setAdvertisedName(_ name: DisplayName) { if hello.delegation == nil { hello.name = name } }
+    mutating func setAdvertisedName(_ name: DisplayName) { if hello.delegation == nil { hello.name = name } }
 
     /// Ends the remaining conversations, after everything else was shut down.
-    func end(_ error: NighError) {
+    mutating func end(_ error: NighError) {
         isOver = true
         for peer in sortedPeers { peer.conversation?.end(error) }
         for link in links.values { link.forgetPeer() }
@@ -297,7 +293,7 @@ final class SessionMachine {
 
     /// Changes the phase of a peer and notifies the program. A change of state that is not in the table of
     /// `PeerState.mayMove` is a bug of this machine, and stops the program.
-    func changePhase(of peer: PeerRecord, to next: PeerPhase, cause: NighError? = nil) {
+    mutating func changePhase(of peer: PeerRecord, to next: PeerPhase, cause: NighError? = nil) {
         let last = peer.state
         precondition(last.mayMove(to: next.state), "no move from \(last) to \(next.state)")
         peer.phase = next
@@ -309,7 +305,7 @@ final class SessionMachine {
 
     /// Makes a peer `available` or `unavailable`, depending on what is known about it now. Forgets a peer that is not
     /// needed.
-    func updateState(of peer: PeerRecord) {
+    mutating func updateState(of peer: PeerRecord) {
         switch peer.phase {
         case .ended: changePhase(of: peer, to: peer.routes.isEmpty ? .unavailable : .available(nil))
         case .available(nil) where peer.routes.isEmpty: changePhase(of: peer, to: .unavailable)
@@ -320,7 +316,7 @@ final class SessionMachine {
     }
 
     /// Reports that something about a peer has changed, but not its state.
-    func reportChange(of peer: PeerRecord) {
+    mutating func reportChange(of peer: PeerRecord) {
         let snapshot = snapshot(of: peer)
         peer.reportedTrust = snapshot.trust
         report(.peerChanged(snapshot))
@@ -347,7 +343,7 @@ final class SessionMachine {
     func scheme(inUseWith peer: PeerRecord) -> String? { peer.link.map { transports[$0.transport].scheme } }
 
     /// Returns the record of `id`. Makes it if there is room for one more; returns nil otherwise.
-    func record(of id: PeerID, name: DisplayName) -> PeerRecord? {
+    mutating func record(of id: PeerID, name: DisplayName) -> PeerRecord? {
         if let known = peers[id] { return known }
         guard peers.count < limits.knownPeers else { return nil }
         let record = PeerRecord(id: id, name: name, census: census)

@@ -40,38 +40,51 @@ final class MessageInbox: @unchecked Sendable {
     /// between.
     private let isOpen = Atomic<Bool>(false)
 
-    // The open run, reader only. No other code is called while it is touched, so it needs no run-time check for
-    // exclusive access.
-    @exclusivity(unchecked) private var chunk: Chunk?
-    @exclusivity(unchecked) private var base = UnsafeRawPointer(bitPattern: 1).unsafelyUnwrapped
-    @exclusivity(unchecked) private var peer: PeerID
-    @exclusivity(unchecked) private var port: PeerPort?
-    /// The position in the chunk at which the next frame begins.
-    @exclusivity(unchecked) private var position = 0
-    /// A frame that ends at this position or after it is left to `pollAtMark`: something has to be counted, or the run
-    /// is over.
-    @exclusivity(unchecked) private var mark = 0
-    @exclusivity(unchecked) private var end = 0
-    /// The position up to which reading was counted.
-    @exclusivity(unchecked) private var counted = 0
+    /// The run that the reader has open, and how much of it is read.
+    private struct OpenRun {
+        var chunk: Chunk?
+        var base = UnsafeRawPointer(bitPattern: 1).unsafelyUnwrapped
+        var peer: PeerID
+        var port: PeerPort?
+        /// The position in the chunk at which the next frame begins.
+        var position = 0
+        /// A frame that ends at this position or after it is left to `pollAtMark`: something has to be counted, or the
+        /// run is over.
+        var mark = 0
+        var end = 0
+        /// The position up to which reading was counted.
+        var counted = 0
+    }
+
+    /// Reader only. No other code is called while it is touched, so it needs no run-time check for exclusive access.
+    @exclusivity(unchecked) private var run: OpenRun
 
     /// - Parameter owner: the session's own PeerID.
     init(receiveWindow: Int, owner: PeerID, portNotifier: PortNotifier) {
         self.portNotifier = portNotifier
         notifyAfter = receiveWindow / 4
         step = receiveWindow / 16
-        peer = owner
+        run = OpenRun(peer: owner)
     }
 
     // MARK: The loop
 
     /// Called after messages were appended, for a program that polls. Loop only.
-    @exclusivity(unchecked) var onAppend: (@Sendable () -> Void)?
+    var onAppend: (@Sendable () -> Void)? {
+        get { appending.notify }
+        set { appending.notify = newValue }
+    }
 
-    /// The number of runs that waited when the last one was appended. Loop only.
-    @exclusivity(unchecked) private var waiting = 0
-    /// The chunk that runs are copied to while the reader is behind. Loop only.
-    @exclusivity(unchecked) private var tail: Chunk?
+    /// The loop's side of the queue.
+    private struct Appending {
+        var notify: (@Sendable () -> Void)?
+        /// The number of runs that waited when the last one was appended.
+        var waiting = 0
+        /// The chunk that runs are copied to while the reader is behind.
+        var tail: Chunk?
+    }
+
+    @exclusivity(unchecked) private var appending = Appending()
 
     /// A reader that keeps up seldom has more runs before it.
     private static let mostLooseRuns = 16
@@ -82,11 +95,15 @@ final class MessageInbox: @unchecked Sendable {
 
     /// Appends a run. If nobody reads any more, it counts as read.
     func append(_ run: consuming UnreadRun) {
-        if waiting >= Self.mostLooseRuns { run.bytes = compact(run.bytes) } else { tail = nil }
+        if appending.waiting >= Self.mostLooseRuns {
+            run.bytes = compact(run.bytes)
+        } else {
+            appending.tail = nil
+        }
         let (port, cost) = (run.port, run.cost)
         guard let waiting = runs.append(run) else { return count(cost, of: port) }
-        self.waiting = waiting
-        onAppend?()
+        appending.waiting = waiting
+        appending.notify?()
     }
 
     /// Moves the waiting messages of one peer to another inbox. The run that the reader has open stays. Loop only.
@@ -96,8 +113,10 @@ final class MessageInbox: @unchecked Sendable {
 
     private func compact(_ bytes: ByteSlice) -> ByteSlice {
         guard bytes.count < bytes.chunk.capacity / Self.mostSpace else { return bytes }
-        if (tail?.room ?? 0) < bytes.count { tail = Chunk(capacity: max(bytes.count, Self.tailSize)) }
-        guard let tail else { return bytes }
+        if (appending.tail?.room ?? 0) < bytes.count {
+            appending.tail = Chunk(capacity: max(bytes.count, Self.tailSize))
+        }
+        guard let tail = appending.tail else { return bytes }
         let start = tail.filled
         bytes.withUnsafeBytes { tail.append($0) }
         return tail.slice(from: start)
@@ -105,7 +124,7 @@ final class MessageInbox: @unchecked Sendable {
 
     /// Counts unread messages as read, so that they do not take the room of the peer's next conversation.
     deinit {
-        if let port { count(end &- counted, of: port) }
+        if let port = run.port { count(run.end &- run.counted, of: port) }
         while let run = runs.poll() { count(run.cost, of: run.port) }
     }
 
@@ -121,15 +140,15 @@ final class MessageInbox: @unchecked Sendable {
     @inline(__always)
     func poll() -> Message? {
         beginReading()
-        if position < mark {
-            let header = FrameHeader(readingFrom: base + position)
-            let start = position &+ FrameHeader.byteCount
+        if run.position < run.mark {
+            let header = FrameHeader(readingFrom: run.base + run.position)
+            let start = run.position &+ FrameHeader.byteCount
             let next = start &+ header.payloadLength
-            if next < mark {
-                position = next
+            if next < run.mark {
+                run.position = next
                 let message = Message(
-                    origin: MessageOrigin(peer: peer, frameType: header.type),
-                    payload: ByteSlice(chunk: chunk.unsafelyUnwrapped, start: start, end: next))
+                    origin: MessageOrigin(peer: run.peer, frameType: header.type),
+                    payload: ByteSlice(chunk: run.chunk.unsafelyUnwrapped, start: start, end: next))
                 endReading()
                 return message
             }
@@ -150,55 +169,51 @@ final class MessageInbox: @unchecked Sendable {
     /// Returns the message at the mark of the open run, or the first message of the next run.
     @inline(never)
     private func pollAtMark() -> Message? {
-        if position == end {
+        if run.position == run.end {
             isOpen.store(true, ordering: .relaxed)
-            guard let run = runs.poll() else {
+            guard let next = runs.poll() else {
                 isOpen.store(false, ordering: .relaxed)
                 endReading()
                 return nil
             }
-            if let origin = run.origin {
+            if let origin = next.origin {
                 isOpen.store(false, ordering: .relaxed)
                 endReading()
-                count(run.cost, of: run.port)
-                return Message(origin: origin, payload: run.bytes[run.hiddenByteCount..<run.bytes.count])
+                count(next.cost, of: next.port)
+                return Message(origin: origin, payload: next.bytes[next.hiddenByteCount..<next.bytes.count])
             }
-            open(run)
+            open(next)
         }
         return takeFromOpenRun()
     }
 
-    private func open(_ run: UnreadRun) {
-        chunk = run.bytes.chunk
-        base = UnsafeRawPointer(run.bytes.chunk.base)
-        port = run.port
-        peer = run.port.peer
-        position = run.bytes.start
-        counted = position
-        end = run.bytes.end
-        mark = min(end, position &+ step)
+    private func open(_ next: UnreadRun) {
+        run = OpenRun(
+            chunk: next.bytes.chunk, base: UnsafeRawPointer(next.bytes.chunk.base), peer: next.port.peer,
+            port: next.port, position: next.bytes.start, mark: min(next.bytes.end, next.bytes.start &+ step),
+            end: next.bytes.end, counted: next.bytes.start)
     }
 
     /// Takes the next message out of the open run, counts the bytes read if that is due, and ends reading.
     private func takeFromOpenRun() -> Message? {
-        let header = FrameHeader(readingFrom: base + position)
-        let origin = MessageOrigin(peer: peer, frameType: header.type)
-        let start = position &+ FrameHeader.byteCount
-        position = start &+ header.payloadLength
-        let payload = ByteSlice(chunk: chunk.unsafelyUnwrapped, start: start, end: position)
-        guard position >= mark else {
+        let header = FrameHeader(readingFrom: run.base + run.position)
+        let origin = MessageOrigin(peer: run.peer, frameType: header.type)
+        let start = run.position &+ FrameHeader.byteCount
+        run.position = start &+ header.payloadLength
+        let payload = ByteSlice(chunk: run.chunk.unsafelyUnwrapped, start: start, end: run.position)
+        guard run.position >= run.mark else {
             endReading()
             return Message(origin: origin, payload: payload)
         }
-        let readPort = port.unsafelyUnwrapped
-        let cost = position &- counted
-        if position == end {
-            chunk = nil
-            port = nil
+        let readPort = run.port.unsafelyUnwrapped
+        let cost = run.position &- run.counted
+        if run.position == run.end {
+            run.chunk = nil
+            run.port = nil
             isOpen.store(false, ordering: .relaxed)
         } else {
-            counted = position
-            mark = min(end, position &+ step)
+            run.counted = run.position
+            run.mark = min(run.end, run.position &+ step)
         }
         endReading()
         count(cost, of: readPort)

@@ -59,12 +59,12 @@ extension Peer {
 
     /// Creates a peer that the session does not know, or knows only from other peers.
     ///
-    /// - Parameter told: the advertisement that other peers give for it; nil if none does.
-    init(unknown id: PeerID, told: Advertisement?, trust: PeerTrust?, in session: SessionReference) {
+    /// - Parameter advertisement: the one that other peers give for it; nil if none does.
+    init(unknown id: PeerID, advertisement: Advertisement?, trust: PeerTrust?, in session: SessionReference) {
         handle = PeerHandle(
-            in: session, id: id, identity: told?.identity ?? id,
-            name: told?.name ?? DisplayName(fitting: id.short), info: told?.info ?? .none,
-            isFull: told?.isFull ?? false, routes: [])
+            in: session, id: id, identity: advertisement?.identity ?? id,
+            name: advertisement?.name ?? DisplayName(fitting: id.short), info: advertisement?.info ?? .none,
+            isFull: advertisement?.isFull ?? false, routes: [])
         state = .unavailable
         transport = nil
         hasDatagrams = false

@@ -14,7 +14,7 @@ final class PeerHandle: @unchecked Sendable {
     /// The port of the present conversation. Each conversation has a port of its own.
     @exclusivity(unchecked) private var openPort: PeerPort?
     /// Where the session's reports keep the peer.
-    @exclusivity(unchecked) var place = Int.max
+    var place = Int.max
 
     init(
         in session: SessionReference, id: PeerID, identity: PeerID, name: DisplayName, info: DiscoveryInfo,

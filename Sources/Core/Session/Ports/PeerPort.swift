@@ -35,7 +35,7 @@ final class PeerPort: Sendable {
     private let isOver = Atomic<Bool>(false)
     private let state = Guarded(State())
     let chunks: Guarded<ChunkPool>
-    /// Puts the port on the loop's list, on which it is not yet.
+    /// Puts the port on the loop's list. The port must not be on the list already.
     private let notify: @Sendable (PeerPort) -> Void
     private let attendedCount = Atomic<Int>(0)
     /// The chunks into which large messages are copied.

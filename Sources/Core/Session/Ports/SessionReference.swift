@@ -56,7 +56,7 @@ package final class SessionReference: Sendable {
 
     /// The peer as it was last reported.
     package func peer(_ id: PeerID) -> Peer {
-        reports.peer(id) ?? Peer(unknown: id, told: nil, trust: nil, in: self)
+        reports.peer(id) ?? Peer(unknown: id, advertisement: nil, trust: nil, in: self)
     }
 
     /// Returns the token of a call that begins.

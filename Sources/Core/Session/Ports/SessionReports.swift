@@ -1,7 +1,5 @@
 /// The reports of a session so far, for every thread: its peers, and the readers of its events.
-///
-/// `@unchecked Sendable`: the state is touched with the lock held only.
-final class SessionReports: @unchecked Sendable {
+final class SessionReports: Sendable {
     private struct State {
         var peers = ReportedPeers()
         var problems = LastingProblems()
@@ -22,6 +20,18 @@ final class SessionReports: @unchecked Sendable {
             }
         }
 
+        /// Gives the readers of the peers the new list.
+        mutating func showPeers() {
+            if !listReaders.isEmpty { listReaders.yield(peers.sorted) }
+        }
+
+        /// Gives an event to every reader, which keeps up to `limit`.
+        mutating func append(_ event: SessionEvent, limit: Int) {
+            guard !readers.isEmpty else { return }
+            readers.removeAll { $0.inbox == nil }
+            for reader in readers { reader.inbox?.append(event, droppingOldestBeyond: limit) }
+        }
+
         /// The events that describe the present state.
         var lasting: [SessionEvent] {
             let peerEvents = peers.sorted.flatMap { peer -> [SessionEvent] in
@@ -36,8 +46,7 @@ final class SessionReports: @unchecked Sendable {
         weak var inbox: Inbox<SessionEvent>?
     }
 
-    private let lock = Lock()
-    @exclusivity(unchecked) private var state = State()
+    private let state = Guarded(State())
     /// The number of events that wait for a slow reader.
     private let readerLimit: Int
 
@@ -52,41 +61,29 @@ final class SessionReports: @unchecked Sendable {
         case .peerFound(let peer), .peerChanged(let peer), .connecting(let peer), .connected(let peer),
             .reconnecting(let peer, _), .reconnected(let peer), .disconnected(let peer, _),
             .available(let peer, _):
-            lock.withLock {
+            state.withLock { state in
                 state.peers.note(peer)
-                showPeers()
-                append(event)
+                state.showPeers()
+                state.append(event, limit: readerLimit)
             }
         case .peerLost(let peer):
-            lock.withLock {
+            state.withLock { state in
                 state.peers.noteLoss(of: peer)
-                showPeers()
-                append(event)
+                state.showPeers()
+                state.append(event, limit: readerLimit)
             }
         case .transportUp, .transportDown, .listening, .advertised, .problem:
-            lock.withLock {
+            state.withLock { state in
                 state.noteTransport(event)
-                append(event)
+                state.append(event, limit: readerLimit)
             }
-        default: lock.withLock { append(event) }
+        default: state.withLock { $0.append(event, limit: readerLimit) }
         }
-    }
-
-    /// Gives the readers of the peers the new list. The lock must be held.
-    private func showPeers() {
-        if !state.listReaders.isEmpty { state.listReaders.yield(state.peers.sorted) }
-    }
-
-    /// Gives an event to every reader. The lock must be held.
-    private func append(_ event: SessionEvent) {
-        guard !state.readers.isEmpty else { return }
-        state.readers.removeAll { $0.inbox == nil }
-        for reader in state.readers { reader.inbox?.append(event, droppingOldestBeyond: readerLimit) }
     }
 
     /// Ends all sequences.
     func finish() {
-        let (readers, lists) = lock.withLock {
+        let (readers, lists) = state.withLock { state in
             state.isClosed = true
             defer {
                 state.readers = []
@@ -100,28 +97,28 @@ final class SessionReports: @unchecked Sendable {
 
     /// Forgets the peers of a session that nobody holds any more. Each peer refers to the session, and so to these
     /// reports.
-    func forgetPeers() { lock.withLock { state.peers = ReportedPeers() } }
+    func forgetPeers() { state.withLock { $0.peers = ReportedPeers() } }
 
     // MARK: Any thread
 
     /// The peers that can be reached now, or are connected, by PeerID.
-    var peers: [Peer] { lock.withLock { state.peers.sorted } }
+    var peers: [Peer] { state.withLock { $0.peers.sorted } }
 
     /// The peers that are connected now, in any order.
-    var connectedPeers: [Peer] { lock.withLock { state.peers.connected } }
+    var connectedPeers: [Peer] { state.withLock { $0.peers.connected } }
 
     /// The peer, if it can be reached now, or is connected.
-    func presentPeer(_ id: PeerID) -> Peer? { lock.withLock { state.peers.present(id) } }
+    func presentPeer(_ id: PeerID) -> Peer? { state.withLock { $0.peers.present(id) } }
 
     /// The peer as it was last reported; nil if it was not, or too many were lost after it.
-    func peer(_ id: PeerID) -> Peer? { lock.withLock { state.peers.present(id) ?? state.peers.lost(id) } }
+    func peer(_ id: PeerID) -> Peer? { state.withLock { $0.peers.present(id) ?? $0.peers.lost(id) } }
 
     /// Whether the program has ever asked for events.
-    var hasBeenRead: Bool { lock.withLock { state.hasBeenRead } }
+    var hasBeenRead: Bool { state.withLock { $0.hasBeenRead } }
 
     func events() -> EventSequence {
         let inbox = Inbox<SessionEvent>()
-        let isClosed = lock.withLock {
+        let isClosed = state.withLock { state in
             state.hasBeenRead = true
             for event in state.lasting { inbox.append(event) }
             if !state.isClosed { state.readers.append(Reader(inbox: inbox)) }
@@ -132,7 +129,7 @@ final class SessionReports: @unchecked Sendable {
     }
 
     func peerLists() -> AsyncStream<[Peer]> {
-        lock.withLock {
+        state.withLock { state in
             let list = state.peers.sorted
             guard !state.isClosed else { return ListReaders.only(list) }
             return state.listReaders.add(list) { [weak self] number in
@@ -141,5 +138,5 @@ final class SessionReports: @unchecked Sendable {
         }
     }
 
-    private func remove(listReader number: Int) { lock.withLock { state.listReaders.remove(number) } }
+    private func remove(listReader number: Int) { state.withLock { $0.listReaders.remove(number) } }
 }

@@ -67,7 +67,7 @@ public struct RetrySchedule: Sendable {
         return nextPause
     }
 
-    /// Returns the last failure as it is to be reported: with how long the peer was tried, unless it has answered.
+    /// Returns the last failure for a report. It says for how long the peer was tried, unless the peer has answered.
     public func failure(_ error: NighError, at now: Moment) -> NighError {
         guard error.isRetryable, error.retryAfter == nil else { return error }
         let tenths = max((now - start).nanoseconds, 0) / 100_000_000

@@ -121,7 +121,7 @@ final class BenchClient: @unchecked Sendable {
 
     // MARK: Requests; callable from any task
 
-    /// Calls `request`, then waits for the host's answer, or for the end of the run, for which it returns nil.
+    /// Calls `request`, then waits for the host's answer. Returns nil if the run ends first.
     private func answer(
         within timeout: Moment.Span?, request: @escaping @Sendable () -> Void
     ) async throws -> BenchMessage? {

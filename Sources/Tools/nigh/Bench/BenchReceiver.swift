@@ -12,8 +12,8 @@ final class BenchReceiver: @unchecked Sendable {
     private let beginning: UInt32
     // The runtime check for overlapping access is off for variables that every message uses: it would cost as much as
     // the counting.
-    @exclusivity(unchecked) private var messages = 0
-    @exclusivity(unchecked) private var reportAt: Int
+    private var messages = 0
+    private var reportAt: Int
     private var mark: (messages: Int, at: Moment)?
 
     /// The first reports are sent early, so that the sender soon knows how fast the path is.

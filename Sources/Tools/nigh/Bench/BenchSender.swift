@@ -23,8 +23,8 @@ final class BenchSender: @unchecked Sendable {
 
     // The runtime check for overlapping access is off for variables that every message uses: it would cost as much as
     // the sending.
-    @exclusivity(unchecked) private var messages = 0
-    @exclusivity(unchecked) private var mayBeSent: Int
+    private var messages = 0
+    private var mayBeSent: Int
     private var mark: (messages: Int, at: Moment)?
     /// The amount sent between mark and end; nil before the end.
     private(set) var ended: BenchCount?
@@ -82,7 +82,7 @@ final class BenchSender: @unchecked Sendable {
         resume()
     }
 
-    /// Takes in how much the other side says it has received, which counts only as far as it was sent.
+    /// Takes the amount that the other side reports as received. It counts at most what was sent.
     func reported(_ received: BenchAmount) {
         guard mayBeSent != .max, let begunAt else { return }
         let seconds = Double(max((loop.now - begunAt).nanoseconds, 1)) / 1e9

@@ -71,7 +71,7 @@ final class LinkProbe: PipeHandler, @unchecked Sendable {
     private let plan: Plan
     private let scheme: String
     private let loop: any EventLoop
-    private let machine: LinkMachine
+    private var machine: LinkMachine
     private let openedAt: Moment
     private let report: (Event) -> Void
     private var outgoing = ByteQueue()

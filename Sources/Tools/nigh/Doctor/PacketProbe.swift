@@ -4,7 +4,7 @@ import NighCore
 /// exchanges the offers on the link. Loop only.
 final class PacketProbe: DatagramHandler {
     private let port: any DatagramPort
-    private let path: DatagramPath
+    private var path: DatagramPath
     private let loop: any EventLoop
     private let whenReceived: () -> Void
     private(set) var outcome: LinkProbe.PacketOutcome?
@@ -60,7 +60,8 @@ final class PacketProbe: DatagramHandler {
             case .failure: outcome = path.isAccepted ? .blocked : .notOffered
             }
         }
-        path.output.drain { packet, source in path.noteUnsent(port.send(packet, to: source)) }
+        let output = path.output
+        output.drain { packet, source in path.noteUnsent(port.send(packet, to: source)) }
     }
 
     func close() { port.close() }

@@ -208,10 +208,12 @@ extension CommandSession {
             map.add(path ?? .interrupted, of: session.id, with: peer.id)
             let reported = peers(reportedBy: peer.id)
             for one in reported {
-                let (report, told) = (one.report, one.report.advertisement)
+                let (report, advertisement) = (one.report, one.report.advertisement)
                 map.add(
-                    PeerMap.Node(id: told.peer, name: told.name.description, isMember: report.isMesh))
-                map.add(one.path, of: peer.id, with: told.peer)
+                    PeerMap.Node(
+                        id: advertisement.peer, name: advertisement.name.description,
+                        isMember: report.isMesh))
+                map.add(one.path, of: peer.id, with: advertisement.peer)
             }
             if reported.contains(where: \.report.isMesh) {
                 for member in [session.id, peer.id] {

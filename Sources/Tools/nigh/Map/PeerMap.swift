@@ -36,7 +36,7 @@ struct PeerMap: Equatable, Sendable {
         /// The path; nil if nobody has reported it.
         var path: ConversationPath?
         /// The ends that report the conversation: one or both.
-        var tellers: [PeerID]
+        var reporters: [PeerID]
 
         /// The peer that passes everything on, if one does.
         var carrier: PeerID? { if case .over(_, let carrier)? = path { carrier } else { nil } }
@@ -68,11 +68,11 @@ struct PeerMap: Equatable, Sendable {
 
     /// Adds one end's report of its conversation with another peer. If both ends report a path, the first report
     /// counts.
-    mutating func add(_ path: ConversationPath?, of teller: PeerID, with other: PeerID) {
-        let pair = Pair(teller, other)
-        var edge = edges[pair] ?? Edge(path: nil, tellers: [])
+    mutating func add(_ path: ConversationPath?, of reporter: PeerID, with other: PeerID) {
+        let pair = Pair(reporter, other)
+        var edge = edges[pair] ?? Edge(path: nil, reporters: [])
         edge.path = edge.path ?? path
-        if !edge.tellers.contains(teller) { edge.tellers.append(teller) }
+        if !edge.reporters.contains(reporter) { edge.reporters.append(reporter) }
         edges[pair] = edge
     }
 

@@ -156,7 +156,7 @@ struct PeerMapText {
             .init("peers", .list([.text("\(pair.first)"), .text("\(pair.second)")])),
             .init("transport", JSON(scheme)), .init("through", JSON(edge.carrier.map { "\($0)" })),
             .init("interrupted", .bool(edge.path == .interrupted)),
-            .init("told_by", .list(edge.tellers.sorted().map { .text("\($0)") })),
+            .init("told_by", .list(edge.reporters.sorted().map { .text("\($0)") })),
         ]
     }
 }

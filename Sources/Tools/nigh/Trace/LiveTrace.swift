@@ -51,7 +51,7 @@ struct LiveTrace: Sendable {
         await session.close()
         _ = await BlockingTask.run { recorder.finish() }
         var result = await reading.value
-        // Why there was no conversation says more than why nothing of it could be read.
+        // The failure of the conversation explains more than a fault in reading its record.
         result.fault = failure ?? result.fault
         command.summarize(result, results)
         guard let fault = result.fault else { return .success }

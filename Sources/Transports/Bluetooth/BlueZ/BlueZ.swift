@@ -8,8 +8,8 @@ import NighUV
 /// It follows bluetoothd through stops and starts, and adapters as they are plugged in, switched on and off. It reports
 /// changes to its `BlueZEvents`.
 ///
-/// `@unchecked Sendable`: confined to its loop.
-final class BlueZ: @unchecked Sendable {
+/// Loop only.
+final class BlueZ {
     /// Whether the transport can work.
     enum Availability: Equatable {
         /// Not known yet.
@@ -211,7 +211,7 @@ final class BlueZ: @unchecked Sendable {
         guard new != availability else { return }
         let old = availability
         availability = new
-        loop.execute { [weak self] in
+        loop.later { [weak self] in
             guard let self, !isStopped else { return }
             events?.availabilityChanged(from: old)
         }
@@ -222,10 +222,10 @@ final class BlueZ: @unchecked Sendable {
     /// Calls a method of bluetoothd.
     func call(
         _ path: String, _ interface: String, _ member: String, _ arguments: [BusArgument] = [],
-        then answered: @escaping @Sendable (Result<[BusValue], BusFault>) -> Void = { _ in }
+        then answered: @escaping (Result<[BusValue], BusFault>) -> Void = { _ in }
     ) {
         guard let bus else {
-            return loop.execute { [weak self] in
+            return loop.later { [weak self] in
                 guard self?.isStopped == false else { return }
                 answered(.failure(BusFault(errno: ENOTCONN)))
             }
@@ -238,7 +238,7 @@ final class BlueZ: @unchecked Sendable {
     /// Sets a property of the adapter in use.
     func set(
         _ property: String, _ value: BusArgument,
-        then answered: @escaping @Sendable (Result<[BusValue], BusFault>) -> Void = { _ in }
+        then answered: @escaping (Result<[BusValue], BusFault>) -> Void = { _ in }
     ) {
         guard let adapter = availability.adapter else { return }
         call(

@@ -9,9 +9,9 @@ import NighUV
 /// So this type asks bluetoothd to connect to a profile that no device has. bluetoothd looks for the profile, answers
 /// that there is none, and connects nothing.
 ///
-/// `@unchecked Sendable`: confined to its loop.
-final class DeviceRetention: @unchecked Sendable {
-    /// The pause before a request is repeated for which bluetoothd was too busy.
+/// Loop only.
+final class DeviceRetention {
+    /// The pause before a request is repeated because bluetoothd was too busy for it.
     private static let retry = Moment.Span.seconds(1)
 
     private let bluez: BlueZ

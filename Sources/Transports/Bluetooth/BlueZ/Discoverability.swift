@@ -6,8 +6,8 @@ import NighUV
 /// bluetoothd switches discoverability off by itself after some minutes, and when it restarts. This type then switches
 /// it on again, but not if a person has switched it off.
 ///
-/// `@unchecked Sendable`: confined to its loop.
-final class Discoverability: @unchecked Sendable {
+/// Loop only.
+final class Discoverability {
     /// If discoverability is switched off sooner than this after it was switched on, a person has done it.
     private static let shortestAutomaticTimeout = Moment.Span.seconds(20)
 

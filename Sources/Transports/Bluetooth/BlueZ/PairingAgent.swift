@@ -4,8 +4,8 @@ import NighUV
 /// bluetoothd's agent for this program: it answers when a device wants to pair. It exists only if the program asked for
 /// it.
 ///
-/// `@unchecked Sendable`: confined to its loop.
-final class PairingAgent: @unchecked Sendable {
+/// Loop only.
+final class PairingAgent {
     private static let path = "/nigh/agent"
     private static let manager = "org.bluez.AgentManager1"
 
@@ -68,9 +68,9 @@ final class PairingAgent: @unchecked Sendable {
         let number = count
         pending = (number, request)
         let device = bluez.objects?.devices[path]?.address.description ?? path
-        let loop = loop
-        pairing.decide(BluetoothPairing.Request(device: device, digits: digits)) { [weak self] isAccepted in
-            loop.execute { [weak self] in self?.answered(number, isAccepted) }
+        let agent = LoopBound(WeakReference(self), on: loop)
+        pairing.decide(BluetoothPairing.Request(device: device, digits: digits)) { isAccepted in
+            agent.execute { $0.object?.answered(number, isAccepted) }
         }
     }
 

@@ -7,13 +7,13 @@ import NighUV
 /// service class in the record, which any number of programs may share. A changed record is registered anew. The old
 /// registration ends only when the new one is complete, so a device that asks in between always finds a record.
 ///
-/// `@unchecked Sendable`: confined to its loop.
-final class ProfileRegistration: @unchecked Sendable {
+/// Loop only.
+final class ProfileRegistration {
     private static let manager = "org.bluez.ProfileManager1"
     private static let retry = Moment.Span.seconds(3)
 
-    /// `@unchecked Sendable`: confined to the loop.
-    private final class Profile: @unchecked Sendable {
+    /// Loop only.
+    private final class Profile {
         let path: String
         let object: BusObject
         let generation: Int

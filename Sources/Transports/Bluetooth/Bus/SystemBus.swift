@@ -8,8 +8,8 @@ import NighUV
 /// When the connection ends, it calls `lost` once, and the owner makes another connection. It calls no handler from
 /// inside a call to it, and none after `close`.
 ///
-/// `@unchecked Sendable`: confined to its loop.
-final class SystemBus: @unchecked Sendable {
+/// Loop only.
+final class SystemBus {
     /// A method that another process offers.
     struct Method {
         var destination: String
@@ -93,7 +93,7 @@ final class SystemBus: @unchecked Sendable {
     /// Calls a method, and calls `answered` with the result.
     func call(
         _ method: Method, _ arguments: [BusArgument] = [], seconds: UInt64 = 25,
-        then answered: @escaping @Sendable (Result<[BusValue], BusFault>) -> Void = { _ in }
+        then answered: @escaping (Result<[BusValue], BusFault>) -> Void = { _ in }
     ) {
         guard let bus else { return }
         var message: OpaquePointer?
@@ -146,9 +146,8 @@ final class SystemBus: @unchecked Sendable {
         return BusObject(slot)
     }
 
-    private func fail(_ answered: @escaping @Sendable (Result<[BusValue], BusFault>) -> Void, _ number: Int32)
-    {
-        loop.execute { [weak self] in
+    private func fail(_ answered: @escaping (Result<[BusValue], BusFault>) -> Void, _ number: Int32) {
+        loop.later { [weak self] in
             guard self?.bus != nil else { return }
             answered(.failure(BusFault(errno: number)))
         }
@@ -214,7 +213,7 @@ final class SystemBus: @unchecked Sendable {
     private func armLater() {
         guard !isArmedLater else { return }
         isArmedLater = true
-        loop.execute { [weak self] in
+        loop.later { [weak self] in
             self?.isArmedLater = false
             self?.process()
         }

@@ -5,8 +5,8 @@ import NighUV
 /// Runs the dials of Bluetooth. It retries after failures that are known to be temporary: a channel whose last
 /// connection is still being closed, or keys that one side has forgotten.
 ///
-/// `@unchecked Sendable`: confined to its loop.
-final class ChannelDialler: @unchecked Sendable {
+/// Loop only.
+final class ChannelDialler {
     /// The pause before a dial is retried after a temporary failure; it doubles each time.
     private static let firstRetry = Moment.Span.milliseconds(50)
     /// The first pause while this machine's own kernel still has to close the last connection. It is shorter, because
@@ -16,8 +16,8 @@ final class ChannelDialler: @unchecked Sendable {
     /// How many refusals of a dial count as temporary. Right after a connection was closed, a refusal may be.
     private static let refusalLimit = 2
 
-    /// `@unchecked Sendable`: confined to the loop.
-    private final class Attempt: @unchecked Sendable {
+    /// Loop only.
+    private final class Attempt {
         let id: DialID
         let target: String
         /// Cancels the step of this dial that is in progress.

@@ -9,8 +9,8 @@ import NighUV
 /// still have pipes to it. And a route from an earlier run of this program would lead to whichever program has the
 /// channel now.
 ///
-/// `@unchecked Sendable`: confined to its loop.
-final class RFCOMMListener: @unchecked Sendable {
+/// Loop only.
+final class RFCOMMListener {
     /// The most connections that may wait to be accepted.
     private static let backlog: Int32 = 8
 

@@ -10,8 +10,8 @@ import NighUV
 /// reads all bytes of the other side before it reports the end. A pipe that is closed with `.afterWriting` stays until
 /// the kernel has sent everything, or nothing for a while.
 ///
-/// `@unchecked Sendable`: confined to its loop.
-final class RFCOMMPipe: @unchecked Sendable {
+/// Loop only.
+final class RFCOMMPipe {
     private enum Phase {
         case open
         /// A write has failed. That is handled in a later turn.
@@ -138,7 +138,7 @@ final class RFCOMMPipe: @unchecked Sendable {
     /// Ends the pipe in a later turn, because the error was found inside a call by the handler.
     private func failLater(_ number: Int32) {
         if phase == .open { phase = .failing }
-        loop.execute { [weak self] in
+        loop.later { [weak self] in
             self?.readRemaining()
             self?.fail(errno: number)
         }
@@ -254,6 +254,6 @@ extension RFCOMMPipe: Pipe {
         stream.isReading = false
         lingerUntil = loop.now + Self.lingerTime
         lastCheck = (socket.sendRoom, stream.waiting.byteCount)
-        loop.execute { [weak self] in self?.linger() }
+        loop.later { [weak self] in self?.linger() }
     }
 }

@@ -6,8 +6,8 @@ import NighUV
 /// Asks one device which sessions of a service it has: connects to its service discovery, and runs a `ServiceSearch`
 /// over the connection.
 ///
-/// `@unchecked Sendable`: confined to its loop.
-final class DeviceQuery: @unchecked Sendable {
+/// Loop only.
+final class DeviceQuery {
     /// The time after which a device that does not answer counts as absent or unwilling. Paging a device takes five
     /// seconds.
     static let timeout = Moment.Span.seconds(10)
@@ -39,7 +39,7 @@ final class DeviceQuery: @unchecked Sendable {
         timer = loop.schedule(at: deadline) { [weak self] in
             self?.finish(.failure(.socket(ETIMEDOUT)))
         }
-        loop.execute { [weak self] in self?.connect(by: adapter) }
+        loop.later { [weak self] in self?.connect(by: adapter) }
     }
 
     /// Cancels the query; nothing is reported. The connection stays open until the device has answered, or for the rest
@@ -118,6 +118,6 @@ final class DeviceQuery: @unchecked Sendable {
     private func finish(_ result: Result<[SessionRecord], BluetoothFault>) {
         guard !isOver else { return }
         end()
-        loop.execute { if !self.isStopped { self.ended(result) } }
+        loop.later { if !self.isStopped { self.ended(result) } }
     }
 }

@@ -7,8 +7,8 @@ import NighUV
 /// An inquiry occupies the radio. So it ends after 11 seconds, and a rest of one interval follows, or a longer one
 /// while pipes are open. An inquiry also stops while a connection is being made.
 ///
-/// `@unchecked Sendable`: confined to its loop.
-final class PeerSearch: @unchecked Sendable {
+/// Loop only.
+final class PeerSearch {
     /// The length of bluetoothd's own inquiry, and a little more.
     private static let inquiryTime = Moment.Span.seconds(11)
     /// How many times longer the rest is while pipes are open.
@@ -35,7 +35,7 @@ final class PeerSearch: @unchecked Sendable {
     /// The number of connections that are being made. There is no inquiry meanwhile.
     private var dialCount = 0
     /// The dials that wait until the inquiry has stopped.
-    private var waitingDials: [@Sendable () -> Void] = []
+    private var waitingDials: [() -> Void] = []
     /// The number of pipes to each device, whether it is searched for or not.
     private var pipes: [BluetoothAddress: Int] = [:]
     /// The last refusal that was reported, so that it is reported once.
@@ -161,11 +161,11 @@ final class PeerSearch: @unchecked Sendable {
 
     /// Makes room on the radio for a connection, then calls `ready`, never from inside this call. The caller must call
     /// `dialEnded` once for each call.
-    func pauseInquiry(then ready: @escaping @Sendable () -> Void) {
+    func pauseInquiry(then ready: @escaping () -> Void) {
         dialCount += 1
         waitingDials.append(ready)
         guard isInquiring, let adapter = bluez.availability.adapter else {
-            return loop.execute { [weak self] in self?.startWaitingDials() }
+            return loop.later { [weak self] in self?.startWaitingDials() }
         }
         isInquiring = false
         unschedule()
@@ -268,7 +268,7 @@ final class PeerSearch: @unchecked Sendable {
 
     private func report(_ changes: [SightingChange]) {
         guard !changes.isEmpty else { return }
-        loop.execute { [weak self, searchCount] in
+        loop.later { [weak self, searchCount] in
             guard let self, service != nil, searchCount == self.searchCount else { return }
             reportChanges(changes)
         }

@@ -1098,7 +1098,7 @@ export class Stream {
     return this.#taken(this.#incoming.takeChunk());
   }
 
-  /** Exactly so many bytes, at most 128 KiB and a little; null if the stream ends before. */
+  /** Reads exactly `count` bytes, at most a little over 128 KiB. Returns null if the stream ends before. */
   async readExactly(count) {
     if (!(await this.#waitForBytes(count))) return null;
     return this.#taken(this.#incoming.takeInto(new Uint8Array(count)));

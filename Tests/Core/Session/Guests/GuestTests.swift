@@ -41,14 +41,16 @@ import Testing
             $0.layers += [Calls()]
             $0.datagrams = true
         }
-        let hello = try #require(guest.link(to: house.host.id)?.machine.peerHello)
+        let seen = guest.link(to: house.host.id)?.machine.peerHello
+        let hello = try #require(seen)
         #expect(!hello.hasDatagrams && hello.delegation == nil && !hello.acceptsDelegations)
         for purpose in StreamPurpose.allCases where !purpose.isForGuests {
             #expect(hello.streams?.accept(purpose) == false)
         }
         // Peers get all of it.
         let peer = try house.welcome()
-        let full = try #require(peer.link(to: house.host.id)?.machine.peerHello)
+        let seenByPeer = peer.link(to: house.host.id)?.machine.peerHello
+        let full = try #require(seenByPeer)
         #expect(full.hasDatagrams && full.streams?.accept(.calls) == true)
     }
 

@@ -116,9 +116,9 @@ enum MachinePrograms {
         try machine.run(["daemon", "btvirt", "resume"])
         try transfer.passes(quarters: 2)
         for (span, quarters) in [(3, 3), (12, 4)] {
-            let told = transfer.sender.lines.count
+            let lineCount = transfer.sender.lines.count
             try machine.run(["adapter", "hci0", "power", "off"])
-            try transfer.sender.waitForOutput("\"state\":\"lost\"", after: told)
+            try transfer.sender.waitForOutput("\"state\":\"lost\"", after: lineCount)
             try lab.pass(.seconds(span))
             try machine.run(["adapter", "hci0", "power", "on"])
             if quarters < 4 { try transfer.passes(quarters: quarters, within: .seconds(60)) }

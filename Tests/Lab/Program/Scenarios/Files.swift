@@ -12,16 +12,16 @@ enum Files {
             try lab.pass(.seconds(5))
             try lynx.setLink(isUp: true)
             try transfer.passes(quarters: 2)
-            var told = transfer.sender.lines.count
+            var lineCount = transfer.sender.lines.count
             try lynx.filter(in: Host.resets)
-            try transfer.sender.waitForOutput("\"state\":\"lost\"", after: told)
+            try transfer.sender.waitForOutput("\"state\":\"lost\"", after: lineCount)
             try lab.pass(.seconds(3))
             try lynx.filter()
-            try transfer.sender.waitForOutput("\"state\":\"back\"", after: told)
+            try transfer.sender.waitForOutput("\"state\":\"back\"", after: lineCount)
             try transfer.passes(quarters: 3)
-            told = transfer.sender.lines.count
+            lineCount = transfer.sender.lines.count
             try lynx.filter(in: Host.resets)
-            try transfer.sender.waitForOutput("\"state\":\"ended\"", after: told, within: .seconds(20))
+            try transfer.sender.waitForOutput("\"state\":\"ended\"", after: lineCount, within: .seconds(20))
             try lynx.filter()
             try transfer.arrives()
         },

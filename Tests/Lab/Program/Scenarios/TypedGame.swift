@@ -9,7 +9,7 @@ final class TypedGame {
 
     private var columns: [[Character]] = Array(repeating: [], count: 7)
     /// The lines that each side printed about moves, in order.
-    private var told: [[String]] = [[], []]
+    private var printed: [[String]] = [[], []]
     /// The side whose turn it is: 0 is red.
     private var turn: Int
     /// The number of lines that each side had printed before the game began.
@@ -61,11 +61,11 @@ final class TypedGame {
         let place = "dropped a disc into column \(column), row \(columns[column - 1].count)."
         for (number, side) in sides.enumerated() {
             let last = "\(number == mover ? "You" : sides[mover].name) \(place)"
-            told[number].append(last)
+            printed[number].append(last)
             try side.waitForOutput(last, after: before[number], within: timeout)
             let moves = side.lines[before[number]...].filter { $0.contains("dropped a disc into") }
-            guard moves == told[number] else {
-                throw Failure("\(side.name) was told of \(moves), not of \(told[number])")
+            guard moves == printed[number] else {
+                throw Failure("\(side.name) was told of \(moves), not of \(printed[number])")
             }
             let count = side.lines.count
             side.type("b")
