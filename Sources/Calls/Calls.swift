@@ -189,7 +189,7 @@ package final class Calls: ConversationLayer, @unchecked Sendable {
                 completion(outcome)
                 self?.taskEnded(of: peer, call.content.count, in: calls)
             }, on: session.loop)
-        return RunningCall(work) { outcome in ended.execute { $0(outcome) } }
+        return RunningCall(work) { outcome in session.loop.execute { ended.value(outcome) } }
     }
 
     /// Returns an outcome that the peer can take. The program hears of an answer that is too long: the peer would end

@@ -13,7 +13,7 @@ package final class RelayTransport: @unchecked Sendable {
     /// The first byte from the far end, once its transport has taken the pipe.
     private static let greeting: UInt8 = 1
 
-    /// The lowest priority of all transports, because of the detour.
+    /// The least preferred of all transports, because of the detour.
     package let capabilities = {
         var capabilities = TransportCapabilities(
             datagrams: false, typicalMTU: 16 << 10, typicalLatency: .milliseconds(20),

@@ -32,7 +32,8 @@ package final class TLSContext: @unchecked Sendable {
     /// The `SSL_CTX`.
     let pointer: OpaquePointer
     let recordsPerKey: Int
-    /// The chunks into which records are sealed and opened.
+    /// The chunks into which records are sealed and opened. Only `withMemory` accesses them, so a run-time check for
+    /// exclusive access would find nothing.
     @exclusivity(unchecked) private var memory = Memory()
     /// The channels with traffic buffers, in the order in which they got them. Unmanaged references are enough, because
     /// each channel removes itself before it is freed.

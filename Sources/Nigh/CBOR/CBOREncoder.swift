@@ -12,12 +12,13 @@ final class CBOREncoder: CBORPathNode, Encoder, SingleValueEncodingContainer {
     /// The offset of the value in the output, and the index of its first key there.
     private let start: Int
     private let firstKey: Int
-    @exclusivity(unchecked) private var content = Content.nothing
+    private var content = Content.nothing
     /// The number of values in an array.
     private(set) fileprivate var count = 0
     /// Has a bit for each key, which other keys may share.
     private var keyMask: UInt64 = 0
     private var mayRepeatKeys = false
+    // As in `CBOROutput`, there is no run-time check for exclusive access.
     @exclusivity(unchecked) private var children: [(offset: Int, encoder: CBOREncoder)] = []
 
     private static let mostCompared = 16

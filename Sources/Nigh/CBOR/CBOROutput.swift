@@ -13,7 +13,7 @@ final class CBOROutput {
     /// The keys of the maps that are being written, with their heads. Those of the innermost map come last.
     @exclusivity(unchecked) var keys: [Range<Int>] = []
     /// The encoder that may write.
-    @exclusivity(unchecked) var writer: ObjectIdentifier?
+    var writer: ObjectIdentifier?
     let context: (any CBORContext)?
 
     init(_ context: (any CBORContext)? = nil) {

@@ -23,6 +23,7 @@ public final class ThreadEventLoop: @unchecked Sendable {
 
     private let lock = Lock()
     private let woken = Condition()
+    // Each turn uses these, and does not run work meanwhile. So there is no run-time check for exclusive access.
     @exclusivity(unchecked) private var incoming = ContiguousArray<LoopWork>()
     private var isAsleep = false
     @exclusivity(unchecked) private var timers = TimerQueue<TimedWork>()

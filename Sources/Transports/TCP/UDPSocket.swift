@@ -32,7 +32,7 @@ final class UDPSocket {
     private let isAny: Bool
     private let received: UnsafeMutablePointer<nigh_packets>
     // Touched for every packet, and only on the loop, so access is not checked at run time.
-    @exclusivity(unchecked) private var watch: DescriptorWatch?
+    private var watch: DescriptorWatch?
     private var portCount = 0
     @exclusivity(unchecked) private var portsByPrefix: [UInt64: UDPPort] = [:]
     /// The ports without a prefix.

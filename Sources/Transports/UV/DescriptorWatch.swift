@@ -53,6 +53,7 @@ public final class DescriptorWatch {
 
     /// The handle, separate from the watch: libuv keeps it alive until it is closed, while the program keeps the watch.
     private final class Poll: UVHandle {
+        // Called for each event, and copied for the call: no run-time check for exclusive access.
         @exclusivity(unchecked) var callback: ((DescriptorEvents) -> Void)?
 
         var pointer: UnsafeMutablePointer<uv_poll_t> { memory.assumingMemoryBound(to: uv_poll_t.self) }

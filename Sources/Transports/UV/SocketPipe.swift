@@ -58,14 +58,16 @@ public final class SocketPipe {
 
     /// Opens the datagram port of the pipe, if its transport has datagrams. Set before the pipe is reported.
     public var makeDatagramPort: (() -> (any DatagramPort)?)?
-    @exclusivity(unchecked) private var datagramPort: (any DatagramPort)?
+    private var datagramPort: (any DatagramPort)?
 
+    // Used for each message, on the loop only, and no access lasts across a call to other code. So there is no run-time
+    // check for exclusive access.
     @exclusivity(unchecked) private var stream: SocketStream
     @exclusivity(unchecked) private var handler: (any PipeHandler)?
     @exclusivity(unchecked) private var phase = Phase.open
     private var hasEnded = false
     private var saysEnd = false
-    @exclusivity(unchecked) private var lingerTimer: LoopTimer?
+    private var lingerTimer: LoopTimer?
 
     /// Takes over a connected stream socket. Call it on the loop. The descriptor becomes non-blocking, is closed at
     /// exec, and does not linger in the kernel.

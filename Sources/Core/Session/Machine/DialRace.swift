@@ -23,6 +23,8 @@ final class DialRace {
         var link: Link?
     }
 
+    // The lists are not checked for exclusive access, which each connection would pay; see `Conversation`.
+
     let number: UInt64
     let purpose: DialPurpose
     /// When a dial is given up at the latest.

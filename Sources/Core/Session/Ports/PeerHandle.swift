@@ -11,7 +11,8 @@ final class PeerHandle: @unchecked Sendable {
     let info: DiscoveryInfo
     let isFull: Bool
     let routes: [Peer.Route]
-    /// The port of the present conversation. Each conversation has a port of its own.
+    /// The port of the present conversation. Each conversation has a port of its own. It is only copied and replaced,
+    /// with the lock held, so a run-time check for exclusive access would find nothing.
     @exclusivity(unchecked) private var openPort: PeerPort?
     /// Where the session's reports keep the peer.
     var place = Int.max

@@ -16,7 +16,6 @@ final class BenchEndpoint: @unchecked Sendable {
     let loop: UVEventLoop
     private let session: Session
     private(set) var order: BenchOrder?
-    // Read for every message, so the runtime check for overlapping access is off.
     private var receiver: BenchReceiver?
     private var sender: BenchSender?
     private var begunAt = Moment.never

@@ -10,8 +10,6 @@ final class BenchReceiver: @unchecked Sendable {
     private let loop: UVEventLoop
     /// The first four bytes of a message whose number modulo 4 is 0. The other messages differ in the second byte.
     private let beginning: UInt32
-    // The runtime check for overlapping access is off for variables that every message uses: it would cost as much as
-    // the counting.
     private var messages = 0
     private var reportAt: Int
     private var mark: (messages: Int, at: Moment)?

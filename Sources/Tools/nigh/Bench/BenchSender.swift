@@ -21,8 +21,6 @@ final class BenchSender: @unchecked Sendable {
     private let measured: Moment.Span
     private let whenFailed: @Sendable (NighError) -> Void
 
-    // The runtime check for overlapping access is off for variables that every message uses: it would cost as much as
-    // the sending.
     private var messages = 0
     private var mayBeSent: Int
     private var mark: (messages: Int, at: Moment)?

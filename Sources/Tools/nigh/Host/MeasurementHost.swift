@@ -30,7 +30,6 @@ final class MeasurementHost: @unchecked Sendable {
     private let results: Results
     private var expected: [PeerID: InvitationPurpose] = [:]
     private var guests: [PeerID: Guest] = [:]
-    // Read for every message, so the runtime check for overlapping access is off.
     private var bench: (guest: PeerID, host: BenchHost)?
     private var counts: [InvitationPurpose: Int] = [:]
     private var runCount = 0

@@ -53,6 +53,7 @@ final class RFCOMMPipe {
     /// Called once, when the pipe is over and its owner may release it.
     var didFinish: ((RFCOMMPipe) -> Void)?
 
+    // As in `SocketPipe`, there is no run-time check for exclusive access.
     @exclusivity(unchecked) private var stream: SocketStream
     private var handler: (any PipeHandler)?
     private var phase = Phase.open
