@@ -1,5 +1,5 @@
 // Written by `make api`; do not edit. docs/reference/stability.md explains it.
 extension TransportPlugin {
     /// The Nigh that the code using this was built for.
-    @_alwaysEmitIntoClient public static var _builtFor: StaticString { "981af4f37373f60d" }
+    @_alwaysEmitIntoClient public static var _builtFor: StaticString { "427ee2dc25dfacec" }
 }

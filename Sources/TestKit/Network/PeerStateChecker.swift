@@ -18,7 +18,7 @@ package struct PeerStateChecker {
         guard let (peer, cause) = event.stateChange else { return nil }
         let last = state(of: peer.id)
         states[peer.id] = peer.state
-        let isOfThisMove =
+        let isOfThisEvent =
             switch event {
             case .peerFound: last == .unavailable
             case .available: last != .unavailable
@@ -26,7 +26,7 @@ package struct PeerStateChecker {
             case .reconnected: last == .reconnecting
             default: true
             }
-        guard isOfThisMove, last.mayMove(to: peer.state) else {
+        guard isOfThisEvent, last.mayBecome(peer.state) else {
             return Violation(.moves, "\(peer.id.short), which was \(last), is reported so: \(event)")
         }
         guard last != .connecting || peer.state == .connected || cause != nil else {

@@ -292,10 +292,10 @@ struct SessionMachine: ~Copyable {
     // MARK: States
 
     /// Changes the phase of a peer and notifies the program. A change of state that is not in the table of
-    /// `PeerState.mayMove` is a bug of this machine, and stops the program.
+    /// `PeerState.mayBecome` is a bug of this machine, and stops the program.
     mutating func changePhase(of peer: PeerRecord, to next: PeerPhase, cause: NighError? = nil) {
         let last = peer.state
-        precondition(last.mayMove(to: next.state), "no move from \(last) to \(next.state)")
+        precondition(last.mayBecome(next.state), "no change from \(last) to \(next.state)")
         peer.phase = next
         let snapshot = snapshot(of: peer)
         peer.reportedTrust = snapshot.trust

@@ -25,7 +25,7 @@ public enum PeerState: String, Hashable, Sendable, CaseIterable {
     }
 
     /// Returns whether a peer may go from this state to `next` in one step.
-    public func mayMove(to next: PeerState) -> Bool {
+    public func mayBecome(_ next: PeerState) -> Bool {
         switch (self, next) {
         case (.unavailable, .available), (.available, .unavailable),
             (.available, .connecting), (.connecting, .available), (.connecting, .connected),

@@ -4,6 +4,6 @@
 #define NIGH_INTERFACE_H
 
 #define NIGH_VERSION "0.2.0"
-#define NIGH_INTERFACE_FINGERPRINT "981af4f37373f60d"
+#define NIGH_INTERFACE_FINGERPRINT "427ee2dc25dfacec"
 
 #endif
