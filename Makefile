@@ -9,6 +9,10 @@ export BUILD_SYSTEM
 
 # The same flags for every debug build, so that linting, testing and the lab share one build.
 FLAGS := --build-system $(BUILD_SYSTEM) -Xswiftc -warnings-as-errors
+# Builds a program of the benchmarks' package in the folder of this one, so that Nigh is compiled once. The list of what is
+# built there must not be taken for that of this package.
+measured = swift build --package-path Benchmarks --scratch-path .build $(FLAGS) -c release \
+    --disable-build-manifest-caching --product $(1); status=$$?; rm -f .build/release.yaml; exit $$status
 # A package of its own, which uses nothing of Nigh.
 MUTANTS := --package-path Tests/Mutants --scratch-path .build/mutants/tool $(FLAGS)
 SOURCES := Package.swift Sources Tests Benchmarks Examples Compatibility
@@ -260,14 +264,14 @@ sanitize: setup-test bluetooth-lab ## Run every test under the address sanitizer
 bench: setup ## Measure sessions against other libraries; ARGUMENTS="--help" tells how
 	@.ci/setup .ci/packages-bench
 	$(MAKE) --no-print-directory --silent -C Benchmarks OUT=$(CURDIR)/.build/bench
-	swift build $(FLAGS) -c release --product bench-session
+	$(call measured,bench-session)
 	swift build $(FLAGS) -c release --product nigh
 	swift run $(FLAGS) -c release bench $(ARGUMENTS)
 
 .PHONY: bench-bluetooth
 bench-bluetooth: setup-test bluetooth-lab ## Measure sessions over Bluetooth against bare sockets, in the lab; ARGUMENTS="--help" tells how
 	$(MAKE) --no-print-directory --silent -C Benchmarks OUT=$(CURDIR)/.build/bench $(CURDIR)/.build/bench/peer-rfcomm
-	swift build $(FLAGS) -c release --product bench-session
+	$(call measured,bench-session)
 	swift build $(FLAGS) -c release --product bench
 	@mkdir -p .build/bench/bluetooth
 	Tests/Lab/bluetooth/machine --discoverable --time-limit 3600 --writable .build/bench/bluetooth -- \
@@ -277,7 +281,7 @@ bench-bluetooth: setup-test bluetooth-lab ## Measure sessions over Bluetooth aga
 bench-slow-reader: setup ## Measure the memory of Nigh, ZeroMQ and NNG beside a reader that sleeps, and draw it for the guide
 	@.ci/setup .ci/packages-bench
 	$(MAKE) --no-print-directory --silent -C Benchmarks OUT=$(CURDIR)/.build/bench slow-reader
-	swift build $(FLAGS) -c release --product bench-slow-reader
+	$(call measured,bench-slow-reader)
 	@Benchmarks/SlowReader/measure --programs $(RELEASE) $(ARGUMENTS)
 
 .PHONY: bench-memory

@@ -209,18 +209,11 @@ let package = Package(
             path: "Sources/Tools/nigh-bench"),
         .target(name: "CBenchmark", path: "Benchmarks/Support"),
         .executableTarget(
-            name: "bench-session",
-            dependencies: ["CBenchmark", "Nigh", "NighActors", "NighCore", "NighLoop"],
-            path: "Benchmarks/Session", packageAccess: false),
-        .executableTarget(
             name: "bench-crowd",
             dependencies: ["Arguments", "CBenchmark", "Measuring", "NighLoop", "ProgramSupport"],
             path: "Benchmarks/Crowd", packageAccess: false),
         .executableTarget(
             name: "bench-positions", dependencies: ["Nigh", "NighLoop"], path: "Benchmarks/Positions",
-            packageAccess: false),
-        .executableTarget(
-            name: "bench-slow-reader", dependencies: ["Nigh"], path: "Benchmarks/SlowReader/Nigh",
             packageAccess: false),
         .executableTarget(
             name: "bench", dependencies: ["Arguments", "CBenchmark", "Measuring", "ProgramSupport"],

@@ -72,6 +72,10 @@ func interrupt(_ children: Child...) throws {
         _ = try BuiltPackages.build("Examples/Greeter")
     }
 
+    @Test func `The measured programs of the benchmarks need only what any program gets`() throws {
+        _ = try BuiltPackages.build("Benchmarks")
+    }
+
     @Test func `Camera is watched by two who see whole pictures`() throws {
         let camera = try ExampleProgram("Camera")
         let filming = try camera.start("film \(network)", as: 0)
