@@ -66,12 +66,13 @@ package final class Introductions: ConversationLayer {
     ///   - refuse: returns the reason not to connect to an introduced peer; nil if it may be connected. The
     ///     advertisement comes from other peers and is not proven. Called on the loop.
     ///   - wantsPaths: whether peers are asked for the paths of their conversations.
+    ///   - seed: the seed of random decisions; nil derives it from that of the session, if it has one.
     package init(
         _ identity: Identity, of configuration: SessionConfiguration, isMesh: Bool,
         relaying policy: RelayPolicy = .nobody, limits: RelayLimits = RelayLimits(),
         refusing refuse: @escaping (PeerID, Advertisement?) -> String? = { _, _ in nil },
         wantsPaths: Bool = false,
-        seed: UInt64 = .random(in: .min ... .max)
+        seed: UInt64? = nil
     ) {
         let advertisement = Advertisement(
             service: configuration.service, peer: identity.peerID, name: configuration.name,
@@ -83,7 +84,9 @@ package final class Introductions: ConversationLayer {
         let rules = IntroductionTable.Policy(
             isMesh: isMesh, acceptsRelays: { carrier.allows($0) }, carries: { carrier.carries($0, $1) },
             refuses: refuse, wantsPaths: wantsPaths)
-        var seeds = SeededGenerator(seed: seed)
+        // Not the session's own seed, from which the session draws other numbers.
+        let derived = configuration.seed.map { ~$0 }
+        var seeds = SeededGenerator(seed: seed ?? derived ?? .random(in: .min ... .max))
         onLoop = LoopState(
             IntroductionTable(identity, advertisement, rules, seed: seeds.next()), advertisement,
             seed: seeds.next())

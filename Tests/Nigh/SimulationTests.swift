@@ -74,6 +74,32 @@ private actor Tally {
         #expect(first.answers == second.answers && first.work == second.work)
     }
 
+    @Test func `A simulated mesh connects its members the same way each time`() throws {
+        func run() throws -> [String] {
+            let simulation = Simulation(seed: 3)
+            let seen = Mutex<[String]>([])
+            for number in 0..<6 {
+                simulation.start(on: "Puma \(number)") {
+                    try await withSession(service: "mesh") {
+                        $0.topology = .mesh
+                        // The others find only the first, which introduces them.
+                        $0.browses = number == 0
+                        $0.connectsAutomatically = true
+                    } _: { session in
+                        for await case .connected(let peer) in session.events {
+                            let moment = session.clock.now
+                            seen.withLock { $0.append("\(moment): \(number) is connected to \(peer.name)") }
+                        }
+                    }
+                }
+            }
+            _ = try simulation.run(until: { seen.withLock { $0.count == 30 } })
+            return seen.withLock(\.self)
+        }
+        let (first, second) = (try run(), try run())
+        #expect(first.count == 30 && first == second)
+    }
+
     @Test func `A program that runs too long is an error, and a cancelled sleep ends at once`() throws {
         let simulation = Simulation()
         let ended = Mutex(false)

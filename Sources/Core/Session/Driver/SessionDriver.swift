@@ -1,5 +1,5 @@
 /// Connects the session machine to the world: pipes, transports, timers and the program's handlers on one side, the
-/// machine's inputs and outputs on the other. It decides nothing.
+/// machine's inputs and outputs on the other. It decides little; ARCHITECTURE lists it.
 ///
 /// `@unchecked Sendable`: after `start` everything here is touched on the loop only, which `Session` ensures.
 /// Properties that each message uses are not checked for exclusive access; see `Conversation`.
