@@ -1,9 +1,9 @@
 // swift-tools-version: 6.2
 import PackageDescription
 
-// The programs that `make bench` and `make bench-slow-reader` measure as Nigh. They use only what any program gets, so they
-// are a package of their own, and `swift build` of Nigh does not build them. The driver of `make bench` and the crowd
-// share libraries with Nigh's own programs, and are in its package, as is the program for a trial of the lab.
+// The programs that `make bench` and `make bench-slow-reader` measure as Nigh. They use only what any program gets, so
+// they are a package of their own, and `swift build` of Nigh does not build them. The driver of `make bench` and the
+// crowd share libraries with Nigh's own programs, and are in its package, as is the program for a trial of the lab.
 
 let package = Package(
     name: "NighBenchmarks",
