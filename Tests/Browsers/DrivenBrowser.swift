@@ -126,8 +126,10 @@ package final class DrivenBrowser: @unchecked Sendable {
     /// Has the browser write downloads to a folder.
     package func saveDownloads(in folder: String) throws { try carryOut("downloads", ["folder": folder]) }
 
-    /// Waits until a download is complete, and returns the path of its file. Returns each file once.
-    package func downloadedFile() throws -> String { try carryOut("downloaded", returning: String.self) }
+    /// Taps a link, again if nothing comes of it, until its download is complete. Returns the path of the file.
+    package func download(_ selector: String) throws -> String {
+        try carryOut("download", ["selector": selector], returning: String.self)
+    }
 
     /// Sets the size of the page's viewport.
     package func use(_ viewport: Viewport) throws {

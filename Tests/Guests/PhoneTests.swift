@@ -113,8 +113,7 @@ import Testing
             try browser.tap("#room button")
             try phone.wire.cut()
             try phone.waitUntilShown("#room a[download]", within: .seconds(120))
-            try browser.tap("#room a[download]")
-            #expect(try hash(of: browser.downloadedFile()) == file.hash)
+            #expect(try hash(of: browser.download("#room a[download]")) == file.hash)
             #expect(try phone.host.program.end().status == 0, "it ends when the file was fetched")
         }
     }

@@ -175,9 +175,16 @@ class Browser:
                 raise Failure(f"{file} is no file")
         await self.choose(ELEMENT % json.dumps(selector), [os.path.abspath(file) for file in files])
 
-    async def do_downloaded(self):
-        """Waits until a download is complete, and returns the path of its file. Each file is returned once."""
-        return await self.downloaded_files.get()
+    async def do_download(self, selector):
+        """Taps a link, waits until its download is complete, and returns the path of the file.
+
+        A page that moves the link in between does not get the tap. So it taps again after a while, as a person would."""
+        while True:
+            await self.do_tap(selector)
+            try:
+                return await asyncio.wait_for(self.downloaded_files.get(), 15)
+            except TimeoutError:
+                pass
 
     @staticmethod
     def write_image(path, result):
