@@ -32,11 +32,10 @@ package final class FolderStore: FileStore {
     /// The number of the part of each top that was opened, by its index.
     private var numbers: [Int: Int] = [:]
     /// The parts that something still refers to.
-    private var openParts: [Int: Weak] = [:]
+    private var openParts: [Int: WeakReference<PartFolder>] = [:]
     /// The last parts that were used. Of more, the descriptors would not suffice.
     private var recent: [PartFolder] = []
 
-    private struct Weak { weak var part: PartFolder? }
     private static let mostRecent = 16
 
     /// Creates the store for an offer.
@@ -164,7 +163,7 @@ package final class FolderStore: FileStore {
     private func base(of top: Int) -> SafeFileName { finalName ?? SafeFileName(name(of: top)) }
 
     private func openPart(_ top: Int) throws(FileFailure) -> PartFolder? {
-        if let part = openParts[top]?.part { return part }
+        if let part = openParts[top]?.object { return part }
         guard let number = numbers[top], let part = try openPart(of: top, number) else { return nil }
         use(part, for: top)
         return part
@@ -177,8 +176,8 @@ package final class FolderStore: FileStore {
 
     private func use(_ part: PartFolder, for top: Int) {
         numbers[top] = part.number
-        if openParts.count > 4 * Self.mostRecent { openParts = openParts.filter { $0.value.part != nil } }
-        openParts[top] = Weak(part: part)
+        if openParts.count > 4 * Self.mostRecent { openParts = openParts.filter { $0.value.object != nil } }
+        openParts[top] = WeakReference(part)
         recent.append(part)
         if recent.count > Self.mostRecent { recent.removeFirst() }
     }

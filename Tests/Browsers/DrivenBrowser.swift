@@ -126,7 +126,7 @@ package final class DrivenBrowser: @unchecked Sendable {
     /// Has the browser write downloads to a folder.
     package func saveDownloads(in folder: String) throws { try carryOut("downloads", ["folder": folder]) }
 
-    /// Taps a link, again if nothing comes of it, until its download is complete. Returns the path of the file.
+    /// Taps a link, waits until its download is complete, and returns the path of the file. Taps again after 15 s.
     package func download(_ selector: String) throws -> String {
         try carryOut("download", ["selector": selector], returning: String.self)
     }

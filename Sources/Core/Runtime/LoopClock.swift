@@ -40,8 +40,7 @@ package struct LoopClock: Clock {
 
 /// A task that waits for a moment.
 ///
-/// Loop only. The loop's timer keeps the answer, so a task does not wait for a loop
-/// that has ended.
+/// Loop only. The loop's timer keeps the answer, so a task does not wait for a loop that has ended.
 private final class Sleeper {
     private weak var answer: PendingAnswer<Bool>?
     private var timer: LoopTimer?

@@ -38,10 +38,8 @@ final class TLSBIO {
     /// How many more bytes libssl may read before the other side must have proven who it is.
     var handshakeAllowance: Int { input.handshakeAllowance }
 
-    var isHandshaking: Bool {
-        get { input.isHandshaking }
-        set { input.isHandshaking = newValue }
-    }
+    /// The other side has proven who it is.
+    func endHandshake() { input.isHandshaking = false }
 
     init(_ context: TLSContext, expected: PeerID?) {
         self.context = context

@@ -87,7 +87,7 @@ package final class TLSChannel: SecureChannel {
     }
 
     private func finishHandshake() throws(NighError) {
-        bio.isHandshaking = false
+        bio.endHandshake()
         // A resumed handshake shows no certificate. libssl returns the one of the ticket's
         // handshake, which was verified then.
         guard let certificate = SSL_get0_peer_certificate(ssl), let key = X509_get0_pubkey(certificate),
